@@ -1,0 +1,48 @@
+#include "base/vec.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *check(void *p, size_t size)
+{
+	if (!p && size) {
+		fprintf(stderr, "mooncake: out of memory (%zu bytes asked for)\n", size);
+		abort();
+	}
+	return p;
+}
+
+void *mc_xmalloc(size_t size)
+{
+	return check(malloc(size ? size : 1), size);
+}
+
+void *mc_xcalloc(size_t n, size_t size)
+{
+	return check(calloc(n ? n : 1, size ? size : 1), n * size);
+}
+
+void *mc_xrealloc(void *p, size_t n, size_t size)
+{
+	if (size && n > SIZE_MAX / size)
+		check(NULL, SIZE_MAX);
+	size *= n;
+	return check(realloc(p, size ? size : 1), size);
+}
+
+char *mc_xstrdup(const char *s)
+{
+	return check(strdup(s), strlen(s) + 1);
+}
+
+void *mc_vec_grow(void *at, size_t *cap, size_t need, size_t size)
+{
+	size_t n = *cap + *cap / 2 + 8;
+
+	if (n < need)
+		n = need;
+	at = mc_xrealloc(at, n, size);
+	*cap = n;
+	return at;
+}

@@ -1,0 +1,1 @@
+libmooncake_a_SOURCES +=

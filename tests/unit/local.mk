@@ -1,0 +1,10 @@
+# One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
+UNIT_TESTS = \
+	%D%/test_err
+if HAVE_CHECK
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+endif
+LDADD = $(MC_LIBS) $(CHECK_LIBS)
+AM_DEFAULT_SOURCE_EXT = .c
+EXTRA_DIST += %D%/unit.h
