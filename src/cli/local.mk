@@ -1,3 +1,15 @@
+# Commands: one file cmd_NAME.c defining mc_command_NAME, its name here and the file below, both sorted.
+CLI_COMMANDS = help trace
 bin_PROGRAMS += mooncake
-mooncake_SOURCES = %D%/main.c
+mooncake_SOURCES = \
+	%D%/args.c %D%/args.h \
+	%D%/cmd_help.c \
+	%D%/cmd_trace.c \
+	%D%/command.c %D%/command.h \
+	%D%/main.c
+nodist_mooncake_SOURCES = %D%/command_registry.c
 mooncake_LDADD = $(MC_LIBS)
+CLEANFILES += %D%/command_registry.c
+%D%/command_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) cli/command.h 'struct mc_command' mc_commands mc_command_ \
+		$(CLI_COMMANDS) > $@.tmp && mv -f $@.tmp $@
