@@ -1,1 +1,23 @@
-libmooncake_a_SOURCES +=
+# A policy: one file policy/NAME.c defining mc_policy_NAME, and its line here, sorted ('-' in a name is '_' in its file).
+SCHED_POLICIES = \
+	%D%/policy/cache_aware.c \
+	%D%/policy/kvcache_centric.c \
+	%D%/policy/least_loaded.c \
+	%D%/policy/random.c \
+	%D%/policy/round_robin.c
+SCHED_DECODE_POLICIES = \
+	%D%/decode/least_loaded.c \
+	%D%/decode/random.c \
+	%D%/decode/round_robin.c
+libmooncake_a_SOURCES += $(SCHED_POLICIES) $(SCHED_DECODE_POLICIES) \
+	%D%/conductor.c %D%/conductor.h \
+	%D%/policy.c %D%/policy.h \
+	%D%/search.c %D%/search.h \
+	%D%/view.c %D%/view.h
+nodist_libmooncake_a_SOURCES += %D%/policy_registry.c %D%/decode_registry.c
+BUILT_SOURCES += %D%/policy_registry.c %D%/decode_registry.c
+CLEANFILES += %D%/policy_registry.c %D%/decode_registry.c
+%D%/policy_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) sched/policy.h 'struct mc_policy' mc_policies mc_policy_ $(SCHED_POLICIES) >$@.tmp && mv $@.tmp $@
+%D%/decode_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) sched/policy.h 'struct mc_decode_policy' mc_decode_policies mc_decode_policy_ $(SCHED_DECODE_POLICIES) >$@.tmp && mv $@.tmp $@

@@ -1,0 +1,15 @@
+/* Load balancing: the instance with the least predicted wait; the cache plays no part in the choice. */
+#include "sched/policy.h"
+#include "sched/search.h"
+
+static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *out)
+{
+	(void)state;
+	mc_search_here(view, prompt, view->prefill_order[0], out);
+}
+
+const struct mc_policy mc_policy_least_loaded = {
+	.name = "least-loaded",
+	.help = "least predicted wait, whatever is cached",
+	.place = place,
+};

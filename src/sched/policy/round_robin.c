@@ -1,0 +1,26 @@
+/* Round robin: instances in turn. */
+#include "base/vec.h"
+#include "sched/policy.h"
+#include "sched/search.h"
+
+static void *create(const struct mc_policy_params *params)
+{
+	(void)params;
+	return mc_xcalloc(1, sizeof(uint32_t));
+}
+
+static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *out)
+{
+	uint32_t *next = state;
+
+	mc_search_here(view, prompt, *next, out);
+	*next = (*next + 1) % view->n_prefill;
+}
+
+const struct mc_policy mc_policy_round_robin = {
+	.name = "round-robin",
+	.help = "instances in turn",
+	.create = create,
+	.destroy = free,
+	.place = place,
+};

@@ -1,0 +1,212 @@
+#include "sched/search.h"
+
+#include <stddef.h>
+
+/* Up to this many holders of a block are looked at one by one; beyond it the block counts as common. */
+#define RARE 32
+
+struct mc_match mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt)
+{
+	uint32_t lo = 0, hi = prompt->n_known;
+
+	while (lo < hi) { /* residents of deeper blocks are a subset: the number of blocks with any is found by halving */
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (mc_index_residents(view->index, prompt->slot[mid]))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return (struct mc_match){lo, MC_NONE};
+}
+
+void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_match *best)
+{
+	uint32_t n, pick = MC_NONE;
+	const struct mc_holder *h = mc_index_holders(view->index, prompt->slot[best->blocks - 1], &n);
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = h[k].node;
+
+		if (!h[k].resident)
+			continue;
+		if (pick == MC_NONE || view->prefill[i].sends < view->prefill[pick].sends ||
+		    (view->prefill[i].sends == view->prefill[pick].sends && i < pick))
+			pick = i;
+	}
+	best->source = pick;
+}
+
+mc_time mc_search_transfer(const struct mc_view *view, uint32_t source, uint32_t tokens)
+{
+	const struct mc_cost *c = view->cost;
+	double share = c->net_bytes_per_s * view->group / (1.0 + view->prefill[source].sends);
+
+	return mc_time_from_s(c->net_startup_s + tokens * c->kv_bytes / share);
+}
+
+static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
+{
+	return s->fetch && best > local && (double)best > local * s->threshold;
+}
+
+void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		     struct mc_match *best, struct mc_score *io)
+{
+	io->hit = io->local;
+	io->source = MC_NONE;
+	io->transfer = 0;
+	io->queue = mc_view_queue(view, io->prefill);
+	if (wants_fetch(s, best->blocks, io->local)) {
+		if (best->source == MC_NONE)
+			mc_search_source(view, prompt, best);
+		io->hit = best->blocks;
+		io->source = best->source;
+		io->transfer = mc_search_transfer(view, best->source,
+						  mc_view_span_tokens(view, prompt, io->local, io->hit));
+	}
+	io->compute = mc_view_prefill_time(view, prompt->tokens, mc_view_hit_tokens(view, prompt, io->hit));
+	io->total = io->queue + io->transfer + io->compute;
+}
+
+void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i, struct mc_score *out)
+{
+	static const struct mc_search local = {.fetch = false, .threshold = 1};
+	struct mc_match none = {0, MC_NONE};
+
+	out->prefill = i;
+	out->local = mc_pool_match(view->prefill[i].pool, prompt->slot, prompt->n_known);
+	mc_search_score(&local, view, prompt, &none, out);
+}
+
+/* Is a better than b? Equal totals: idle for longer (or free earlier) first, then the lower number. */
+static bool better(const struct mc_view *view, const struct mc_score *a, const struct mc_score *b)
+{
+	if (b->prefill == MC_NONE || a->total != b->total)
+		return b->prefill == MC_NONE || a->total < b->total;
+	return view->prefill[a->prefill].rank < view->prefill[b->prefill].rank;
+}
+
+/* The number of leading blocks that more than RARE instances hold. */
+static uint32_t common_blocks(const struct mc_view *view, const struct mc_prompt *prompt)
+{
+	uint32_t lo = 0, hi = prompt->n_known, n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		mc_index_holders(view->index, prompt->slot[mid], &n);
+		if (n > RARE)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * A time that no prefill with at most `cached` tokens in DRAM beats. It has to fall with every cached token: so the load is left
+ * out where it may cost more than computing, and for groups the fill of the pipeline (fewer chunks fill it worse).
+ */
+static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t cached)
+{
+	const struct mc_cost *c = view->cost;
+	bool falls = !c->pf_load_overlaps && c->pf_load <= c->pf_b;
+	double s = falls ? mc_cost_prefill_gpu_s(c, n, cached) : mc_cost_prefill_compute_s(c, n, cached);
+
+	return mc_time_from_s(s / view->group);
+}
+
+/* A lower bound of transfer + prefill at any instance that holds at most `local` blocks. */
+static mc_time bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		     struct mc_match *best, uint32_t local)
+{
+	mc_time low = MC_TIME_MAX, fetch;
+
+	if (!wants_fetch(s, best->blocks, local))
+		low = prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, local));
+	while (local > 0 && !wants_fetch(s, best->blocks, local)) /* the largest match that would still fetch */
+		local--;
+	if (!wants_fetch(s, best->blocks, local))
+		return low;
+	if (best->source == MC_NONE)
+		mc_search_source(view, prompt, best);
+	fetch = mc_search_transfer(view, best->source, mc_view_span_tokens(view, prompt, local, best->blocks)) +
+		prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, best->blocks));
+	return fetch < low ? fetch : low;
+}
+
+void mc_search_run(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		   struct mc_score *out)
+{
+	struct mc_match best = mc_search_best(view, prompt);
+	uint32_t common = common_blocks(view, prompt), n = 0;
+	struct mc_score at;
+	mc_time low;
+
+	out->prefill = MC_NONE;
+	if (common < prompt->n_known) {
+		const struct mc_holder *h = mc_index_holders(view->index, prompt->slot[common], &n);
+
+		for (uint32_t k = 0; k < n; k++) {
+			at.prefill = h[k].node;
+			at.local = mc_pool_match(view->prefill[at.prefill].pool, prompt->slot, prompt->n_known);
+			mc_search_score(s, view, prompt, &best, &at);
+			if (better(view, &at, out))
+				*out = at;
+		}
+	}
+	/* All others hold at most `common` blocks. */
+	low = bound(s, view, prompt, &best, common);
+	for (uint32_t k = 0; k < view->n_prefill; k++) {
+		uint32_t i = view->prefill_order[k];
+		mc_time queue = mc_view_queue(view, i);
+
+		if (out->prefill != MC_NONE &&
+		    (queue + low > out->total || (queue + low == out->total && view->prefill[out->prefill].rank < k)))
+			break;
+		at.prefill = i;
+		at.local = mc_pool_match(view->prefill[i].pool, prompt->slot, prompt->n_known);
+		mc_search_score(s, view, prompt, &best, &at);
+		if (better(view, &at, out))
+			*out = at;
+	}
+}
+
+/* Leading blocks that instance i holds, looking through all copies of every block. */
+static uint32_t scan_match(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i, bool resident)
+{
+	for (uint32_t b = 0; b < prompt->n_known; b++) {
+		uint32_t n;
+		const struct mc_holder *h = mc_index_holders(view->index, prompt->slot[b], &n);
+		bool held = false;
+
+		for (uint32_t k = 0; k < n; k++)
+			held = held || (h[k].node == i && (!resident || h[k].resident));
+		if (!held)
+			return b;
+	}
+	return prompt->n_known;
+}
+
+void mc_search_scan(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		    struct mc_score *out)
+{
+	struct mc_match best = {0, MC_NONE};
+
+	for (uint32_t i = 0; i < view->n_prefill; i++) {
+		uint32_t m = scan_match(view, prompt, i, true);
+
+		if (m > best.blocks || (m == best.blocks && m && best.source != MC_NONE &&
+					view->prefill[i].sends < view->prefill[best.source].sends))
+			best = (struct mc_match){m, i};
+	}
+	out->prefill = MC_NONE;
+	for (uint32_t i = 0; i < view->n_prefill; i++) {
+		struct mc_score at = {.prefill = i, .local = scan_match(view, prompt, i, false)};
+
+		mc_search_score(s, view, prompt, &best, &at);
+		if (better(view, &at, out))
+			*out = at;
+	}
+}
