@@ -1,1 +1,3 @@
-libmooncake_a_SOURCES +=
+libmooncake_a_SOURCES += \
+	%D%/loop.c %D%/loop.h \
+	%D%/stream.c %D%/stream.h

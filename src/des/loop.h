@@ -1,6 +1,6 @@
 /*
- * The event loop: a 4-ary heap of intrusive events in virtual time, ordered by (time, kind, sequence), so that
- * ties are defined: at one instant a smaller kind fires first, and within a kind the one scheduled first.
+ * The event loop: a 4-ary heap of intrusive events in virtual time, ordered by (time, kind, sequence):
+ * ties are defined, at one instant a smaller kind fires first, and within a kind the one scheduled first.
  *
  * An event is embedded in the object it belongs to (base of container_of) and is scheduled at most once at a
  * time. Firing unschedules it first, so the handler may schedule it again.
@@ -34,10 +34,10 @@ struct mc_loop {
 	uint64_t fired; /* events handled so far */
 	struct mc_loop_node *heap;
 	size_t n, cap;
-	bool stop; /* set by a handler to leave mc_loop_run */
+	bool stop; /* set by a handler to leave mc_loop_run, which clears it on entry */
 };
 
-#define mc_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define mc_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 void mc_loop_init(struct mc_loop *loop);
 void mc_loop_fini(struct mc_loop *loop); /* events are the caller's */
@@ -61,7 +61,8 @@ void mc_loop_cancel(struct mc_loop *loop, struct mc_event *ev); /* no-op when no
 /* Time of a pending event. */
 mc_time mc_loop_when(const struct mc_loop *loop, const struct mc_event *ev);
 
-/* Fire events with time <= until, in order, or until loop->stop. Afterwards now = time of the last one fired. */
+/* Fire events with time <= until, in order, or until loop->stop. Then now is the time of the last one fired.
+ */
 void mc_loop_run(struct mc_loop *loop, mc_time until);
 /* Fire one event; false when none is left. */
 bool mc_loop_step(struct mc_loop *loop);

@@ -1,6 +1,8 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
-	%D%/test_err
+	%D%/test_err \
+	%D%/test_loop \
+	%D%/test_stream
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
