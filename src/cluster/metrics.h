@@ -1,0 +1,56 @@
+/*
+ * Metrics of a run, each defined once (mc_metric_defs: the text of `help metrics`). Percentiles are exact (nearest rank).
+ */
+#ifndef MC_CLUSTER_METRICS_H
+#define MC_CLUSTER_METRICS_H
+
+#include "cluster/result.h"
+#include "cluster/scenario.h"
+#include "model/cost.h"
+#include "stat/summary.h"
+
+#define MC_LENGTH_CLASSES 6 /* prompts up to 2k, 8k, 16k, 32k, 64k and longer (k = 1,024) */
+
+struct mc_length_class {
+	int64_t max_tokens; /* inclusive; INT64_MAX for the last */
+	int64_t requests, completed, effective;
+	struct mc_summary ttft, tbt;
+	double hit_ratio;
+};
+
+struct mc_metrics {
+	int64_t total, completed, rejected, failed, unfinished, effective, warmup; /* requests; warmup is not in total */
+	int64_t rejected_by[MC_REFUSALS];
+	struct mc_summary ttft, handover, ttft_handover, tbt, itl, tpot, e2e; /* seconds */
+	int64_t ttft_met, tbt_met; /* completed requests */
+	double effective_ratio;
+	int64_t input_tokens, hit_tokens, local_hit_tokens, remote_hit_tokens; /* dispatched, counted requests */
+	int64_t output_tokens;     /* of completed requests */
+	double hit_ratio;
+	double compute_s_mean, gpu_time_s_mean, queue_s_mean, fetch_wait_s_mean; /* a completed prefill */
+	double ttft_error_mean_s;  /* mean of |predicted - actual| TTFT */
+	double prefill_busy_ratio, decode_busy_ratio, batch_mean;
+	int64_t iterations;
+	double network_bytes, busiest_link_ratio;
+	uint32_t busiest_link;
+	double requests_per_s, input_tokens_per_s, output_tokens_per_s;
+	double duration_s;         /* from the end of the warm-up to the last event */
+	double outside_fit_ratio, outside_trust_ratio; /* share of counted requests beyond the profile's ranges */
+	bool steady;               /* queues did not grow over the last half of the arrivals */
+	double queue_growth;       /* mean prefill wait in the last quarter over that in the one before */
+	struct mc_length_class by_length[MC_LENGTH_CLASSES];
+	char bottleneck[256];      /* one line: which pool, link or tier, how much, when */
+};
+
+void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_result *r,
+			struct mc_metrics *m);
+
+struct mc_metric_def {
+	const char *key;  /* as in the JSON result: "ttft_s", "cache.hit_ratio" */
+	const char *unit;
+	const char *text; /* the definition */
+};
+
+extern const struct mc_metric_def mc_metric_defs[]; /* ends with a NULL key */
+
+#endif

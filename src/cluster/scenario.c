@@ -1,0 +1,126 @@
+#include "cluster/scenario.h"
+
+#include <string.h>
+
+#include "kv/evict.h"
+#include "sched/policy.h"
+#include "trace/format.h"
+
+#define MC_LIST_MAX 64
+
+/* Names of a registry, for help and checks; the tables are const, so is the result. */
+#define NAMES(fn, table, type)                                                                               \
+	static const char *const *fn(void)                                                                   \
+	{                                                                                                    \
+		static __thread const char *names[MC_LIST_MAX];                                              \
+		size_t n = 0;                                                                                \
+		for (const struct type *const *p = table; *p && n + 1 < MC_LIST_MAX; p++)                    \
+			names[n++] = (*p)->name;                                                             \
+		names[n] = NULL;                                                                             \
+		return names;                                                                                \
+	}
+
+NAMES(policy_names, mc_policies, mc_policy)
+NAMES(decode_policy_names, mc_decode_policies, mc_decode_policy)
+NAMES(evictor_names, mc_evictors, mc_evictor)
+
+static const char *const *stream_names(void)
+{
+	static const char *const names[] = {"layerwise", "after", NULL};
+
+	return names;
+}
+
+#define AT(member) offsetof(struct mc_scenario, member)
+
+const struct mc_field mc_scenario_fields[] = {
+	{"seed", MC_F_INT, AT(seed), "1", 0, 9e18, "", "seed of all random streams", NULL},
+	{"model", MC_F_JSON, AT(model), "llama3-70b", 0, 0, "", "model shape: a name (`list models`) or an object", NULL},
+	{"hardware", MC_F_STRING, AT(hardware), "a800-x8", 0, 0, "",
+	 "hardware profile: a name (`list profiles`) or a path", NULL},
+	{"trace.path", MC_F_STRING, AT(trace.path), NULL, 0, 0, "",
+	 "request trace, zstd or plain; - is standard input; relative to the scenario's folder", NULL},
+	{"trace.format", MC_F_STRING, AT(trace.format), "auto", 0, 0, "", "format (`list formats`) or auto", NULL},
+	{"trace.block_tokens", MC_F_COUNT, AT(trace.block_tokens), "512", 1, 1 << 20, "tokens",
+	 "tokens of a block of the trace's ids", NULL},
+	{"trace.rate", MC_F_REAL, AT(trace.rate), "1", 1e-6, 1e6, "", "gaps between arrivals are divided by this", NULL},
+	{"trace.limit", MC_F_COUNT, AT(trace.limit), "0", 0, 1e15, "requests", "requests replayed; 0: all", NULL},
+	{"trace.start", MC_F_TIME, AT(trace.start), "0s", 0, 1e9, "s", "trace time skipped, before rate", NULL},
+	{"trace.spread_ticks", MC_F_BOOL, AT(trace.spread_ticks), "false", 0, 0, "",
+	 "spread requests of one instant over the gap after it (seeded)", NULL},
+	{"trace.max_bad", MC_F_COUNT, AT(trace.max_bad), "0", 0, 1e15, "records",
+	 "malformed records skipped and counted before the run is refused", NULL},
+	{"cluster.prefill", MC_F_INT, AT(cluster.prefill), "8", 1, 100000, "nodes", "prefill nodes", NULL},
+	{"cluster.decode", MC_F_INT, AT(cluster.decode), "8", 1, 100000, "nodes", "decode nodes", NULL},
+	{"cluster.prefill_group", MC_F_INT, AT(cluster.prefill_group), "1", 1, 64, "nodes",
+	 "nodes that share a prompt by chunked pipeline parallelism; divides cluster.prefill", NULL},
+	{"cluster.prefill_chunk", MC_F_COUNT, AT(cluster.prefill_chunk), "8192", 1, 1e9, "tokens",
+	 "largest chunk of a prompt", NULL},
+	{"cluster.max_batch", MC_F_COUNT, AT(cluster.max_batch), "0", 0, 1e6, "requests",
+	 "requests of a decode iteration; 0: limited by VRAM alone", NULL},
+	{"cluster.stream", MC_F_CHOICE, AT(cluster.stream), "layerwise", 0, 0, "",
+	 "KV goes to decode layer by layer during prefill, or after it", stream_names},
+	{"net.bandwidth", MC_F_RATE, AT(net.bandwidth), "0", 0, 1e15, "bytes/s",
+	 "usable bandwidth of a node, each direction; 0: the profile's", NULL},
+	{"kv.block_tokens", MC_F_COUNT, AT(kv.block_tokens), "0", 0, 1 << 20, "tokens",
+	 "tokens of a KV block, a divisor or multiple of the trace's; 0: the same", NULL},
+	{"kv.dram_tokens", MC_F_COUNT, AT(kv.dram_tokens), "3M", 1, 1e12, "tokens", "DRAM pool of a prefill node", NULL},
+	{"kv.evict", MC_F_CHOICE, AT(kv.evict), "lru", 0, 0, "", "eviction policy (`list evictors`)", evictor_names},
+	{"conductor.policy", MC_F_CHOICE, AT(conductor.policy), "kvcache-centric", 0, 0, "",
+	 "scheduling policy (`list policies`)", policy_names},
+	{"conductor.balancing_threshold", MC_F_REAL, AT(conductor.balancing_threshold), "1.5", 1, 1e9, "",
+	 "fetch when the best match is longer than the local one by this factor", NULL},
+	{"conductor.decode_policy", MC_F_CHOICE, AT(conductor.decode_policy), "least-loaded", 0, 0, "",
+	 "choice of the decode node", decode_policy_names},
+	{"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT", NULL},
+	{"slo.tbt", MC_F_TIME, AT(slo.tbt), "100ms", 0, 1e9, "s", "objective of TBT", NULL},
+	{"run.until", MC_F_TIME, AT(run.until), "inf", 0, 0, "s", "simulated time at which the run stops", NULL},
+	{"run.warmup", MC_F_TIME, AT(run.warmup), "0s", 0, 1e9, "s",
+	 "leading time that is simulated and not counted", NULL},
+	{"run.sample", MC_F_TIME, AT(run.sample), "10s", 1e-3, 1e9, "s", "interval of the time series", NULL},
+	{"run.check", MC_F_BOOL, AT(run.check), "false", 0, 0, "", "check invariants while running", NULL},
+	{"run.fast_forward", MC_F_BOOL, AT(run.fast_forward), "true", 0, 0, "",
+	 "skip events of decode iterations that change no batch; the results are the same", NULL},
+	{NULL, MC_F_BOOL, 0, NULL, 0, 0, NULL, NULL, NULL},
+};
+
+struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s)
+{
+	return (struct mc_trace_params){
+		.path = s->trace.path,
+		.format = s->trace.format,
+		.block_tokens = s->trace.block_tokens,
+		.kv_block_tokens = s->kv.block_tokens,
+		.rate = s->trace.rate,
+		.limit = s->trace.limit,
+		.start = s->trace.start,
+		.spread_ticks = s->trace.spread_ticks,
+		.seed = (uint64_t)s->seed,
+		.max_bad = s->trace.max_bad,
+	};
+}
+
+static int bad(struct mc_err *err, const char *key, const char *text)
+{
+	mc_err_set(err, MC_USAGE, "%s", text);
+	return mc_err_at(err, NULL, 0, 0, key);
+}
+
+int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
+{
+	int64_t block = s->kv.block_tokens ? s->kv.block_tokens : s->trace.block_tokens;
+
+	if (s->cluster.prefill % s->cluster.prefill_group)
+		return bad(err, "cluster.prefill_group", "does not divide cluster.prefill; expected a divisor");
+	if (block % s->trace.block_tokens && s->trace.block_tokens % block)
+		return bad(err, "kv.block_tokens", "neither divides nor is a multiple of trace.block_tokens");
+	if (s->kv.dram_tokens * s->cluster.prefill_group < block)
+		return bad(err, "kv.dram_tokens", "holds not even one block; expected kv.block_tokens or more");
+	if (s->kv.dram_tokens * s->cluster.prefill_group / block >= INT32_MAX)
+		return bad(err, "kv.dram_tokens", "is over 2^31 blocks for one pool; use larger blocks");
+	if (s->run.warmup >= s->run.until)
+		return bad(err, "run.warmup", "leaves nothing to count; expected less than run.until");
+	if (!s->trace.path[0])
+		return bad(err, "trace.path", "is empty; expected a file, or - for standard input");
+	return MC_OK;
+}

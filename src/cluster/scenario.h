@@ -1,0 +1,64 @@
+/*
+ * A scenario: everything that determines a run, as one JSON file. The field table drives loading, --set, the dump of the
+ * resolved values, `help config` and the man page.
+ */
+#ifndef MC_CLUSTER_SCENARIO_H
+#define MC_CLUSTER_SCENARIO_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/time.h"
+#include "conf/field.h"
+#include "trace/reader.h"
+
+struct mc_scenario {
+	int64_t seed;
+	json_t *model;  /* name or object: see model/shape.h */
+	char *hardware; /* profile name or path */
+	struct {
+		char *path, *format;
+		int64_t block_tokens, limit, max_bad;
+		double rate;
+		mc_time start;
+		bool spread_ticks;
+	} trace;
+	struct {
+		int64_t prefill, decode; /* nodes */
+		int64_t prefill_group;   /* nodes of a prefill instance; divides prefill */
+		int64_t prefill_chunk;   /* tokens */
+		int64_t max_batch;       /* requests of a decode iteration; 0: VRAM is the only limit */
+		char *stream;            /* layerwise, after */
+	} cluster;
+	struct {
+		double bandwidth; /* usable bytes/s of a node, one direction; 0: the profile's */
+	} net;
+	struct {
+		int64_t block_tokens; /* 0: the trace's */
+		int64_t dram_tokens;  /* of a prefill node */
+		char *evict;
+	} kv;
+	struct {
+		char *policy, *decode_policy;
+		double balancing_threshold;
+	} conductor;
+	struct {
+		mc_time ttft, tbt;
+	} slo;
+	struct {
+		mc_time until, warmup, sample;
+		bool check, fast_forward;
+	} run;
+};
+
+extern const struct mc_field mc_scenario_fields[];
+
+/* The reader's parameters of a scenario; strings are borrowed. */
+struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s);
+
+/* What no single field can tell: a cluster that can exist, units that fit together. Names the key. */
+int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err);
+
+#endif
