@@ -1,1 +1,3 @@
-libmooncake_a_SOURCES +=
+libmooncake_a_SOURCES += \
+	%D%/fields.c \
+	%D%/profile.c %D%/profile.h

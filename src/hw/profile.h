@@ -2,6 +2,13 @@
  * A hardware profile: what a node is (peaks, bandwidths, limits: never derived from fits) and, kept apart,
  * measured times keyed by (model shape, tensor-parallel degree) with the fitted and the trusted range.
  * JSON, schema 1; installed in MC_PROFILE_DIR, searched first in $MOONCAKE_PROFILE_DIR.
+ *
+ *     {"schema": "1.0", "name": ..., "date": ..., "source": ...,
+ *      "hardware": {facts of the node},
+ *      "analytic": {efficiencies assumed for shapes that nobody measured, and how far they are trusted},
+ *      "measured": [{times of one shape at one degree}, ...]}
+ *
+ * `mooncake fit` writes the measured part. Field tables in profile.c describe every key.
  */
 #ifndef MC_HW_PROFILE_H
 #define MC_HW_PROFILE_H
@@ -10,21 +17,40 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "conf/field.h"
+
+/* How far times hold: tokens of one prompt, context tokens of one request in decode, requests in a batch. */
+struct mc_range {
+	int64_t prompt_max, context_max, batch_max;
+};
 
 /* Measured times of one model shape at one tensor-parallel degree. */
 struct mc_measured {
-	char model[64];
+	char *model; /* for people; the shape below decides what it applies to */
 	int64_t tensor_parallel;
+	/* the shape, as in model/shape.h */
+	int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, weight_bytes_per_param,
+	    kv_bytes_per_value;
 	double prefill_a_s, prefill_b_s, prefill_c_s, prefill_load_s; /* see model/cost.h */
 	double decode_base_s, decode_context_s;
-	int64_t fit_prefill_max, trust_prefill_max, fit_context_max, trust_context_max, fit_batch_max, trust_batch_max;
-	char source[256];
+	struct mc_range fit;                            /* what was measured */
+	struct mc_range trust;                          /* extrapolated by operation counts */
+	double prefill_error_ratio, decode_error_ratio; /* largest |fitted / measured - 1| of any point */
+	char *source, *date;
+	char *method;        /* how it was fitted */
+	char *trust_reason;  /* why the trusted range is that wide */
+	char *batch_growth;  /* where growth with the batch comes from */
+	json_t *points;      /* array: every sample, what the fit says, and the error */
+	struct mc_conf conf; /* owns the strings */
 };
 
+/* Must stay where it was loaded: conf points into it. */
 struct mc_profile {
-	char name[64];
-	char source[256];
-	char date[32];
+	struct mc_conf conf; /* owns the strings */
+	char *path;          /* the file it came from */
+	char *name;
+	char *source;
+	char *date;
 	/* hardware, per GPU unless said */
 	int64_t gpus;
 	double peak_flops, memory_bytes_per_s;
@@ -37,14 +63,25 @@ struct mc_profile {
 	double net_startup_s;
 	double schedule_s;
 	int64_t dram_bytes;
+	char *hardware_source;
 	/* analytic efficiencies, for shapes nobody measured */
 	double flops_efficiency, attention_efficiency, memory_efficiency, launch_s_per_layer;
+	struct mc_range trust;
+	char *analytic_source;
+	json_t *measured_json;        /* as read; array or NULL */
 	struct mc_measured *measured; /* n_measured, may be none */
 	int64_t n_measured;
 };
 
-/* By name (in the profile directories) or path (holds a '/' or ends in .json). */
+/* Fields of struct mc_profile and of struct mc_measured, for loading and for help. */
+extern const struct mc_field mc_profile_fields[];
+extern const struct mc_field mc_measured_fields[];
+
+/* By name (in the profile directories) or path (holds a '/' or ends in .json). *p needs _fini only on
+ * success. */
 int mc_profile_load(struct mc_profile *p, const char *name_or_path, struct mc_err *err);
+/* The same from memory; path stands for the file in messages. */
+int mc_profile_load_text(struct mc_profile *p, const char *text, const char *path, struct mc_err *err);
 void mc_profile_fini(struct mc_profile *p);
 /* Names of the installed profiles, sorted, NULL-terminated; free each and the list. */
 char **mc_profile_list(void);

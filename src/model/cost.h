@@ -9,8 +9,17 @@
  *                   = max(compute, load) + smaller/layers analytic profiles: layer-wise overlap
  * One decode iteration of `batch` requests whose contexts sum to `context` tokens:
  *     iter = base + per_context * context + max(0, gemm(batch) - gemm(1))
- *     gemm(B) = max(weight_bytes / memory bandwidth, B * dense flops / achieved flops)
+ *     gemm(B) = max(weight_bytes / achieved memory bandwidth, B * dense flops / achieved flops)
  * never below the roofline max(bytes / bandwidth, operations / peak) of the node.
+ *
+ * A measured profile's base and per_context are fitted at batch 1. How it grows with the batch is not
+ * published, so gemm() is counted: achieved flops are those of the prefill fit (dense flops per token / b),
+ * the achieved memory bandwidth is that of the decode fit (KV bytes per token / per_context), at most the
+ * hardware's.
+ *
+ * A shape that the profile has no measured times for takes the analytic path: operations and bytes over the
+ * hardware's peaks times the profile's assumed efficiencies. A shape that differs from the measured one only
+ * in the bytes of a KV value keeps its times, with load and per_context scaled by the bytes.
  */
 #ifndef MC_MODEL_COST_H
 #define MC_MODEL_COST_H
@@ -25,41 +34,75 @@
 
 struct mc_cost {
 	struct mc_shape shape;
-	double kv_bytes;               /* a token */
-	double pf_a, pf_b, pf_c;       /* prefill: s, s/token, s/token^2 */
-	double pf_load;                /* s a cached token from DRAM */
-	bool pf_load_overlaps;         /* analytic: layer-wise overlap; measured: the sum */
-	double de_base, de_context;    /* decode iteration: s, s a context token */
-	double de_gemm_floor;          /* s: gemm(1) */
-	double de_gemm_token;          /* s a batch member once compute bound */
-	double roof_weights_s;         /* weight_bytes / memory bandwidth */
-	double roof_kv_s;              /* s a context token: KV bytes / memory bandwidth */
-	double roof_flops_s;           /* s a batch member: dense flops / peak */
-	double h2d_bytes_per_s;        /* host to device, whole node */
-	double net_bytes_per_s;        /* usable, whole node, one direction */
-	double net_startup_s;          /* a transfer */
-	double schedule_s;             /* fixed latency of a scheduling decision */
-	double hop_s_per_token;        /* stage boundary of a prefill group: activations of one token over the NICs */
-	int64_t vram_kv_tokens;        /* KV tokens that fit beside weights and reserve on a decode node */
+	double kv_bytes;            /* a token */
+	bool measured;              /* else the analytic path */
+	double pf_a, pf_b, pf_c;    /* prefill: s, s/token, s/token^2 */
+	double pf_load;             /* s a cached token from DRAM */
+	bool pf_load_overlaps;      /* analytic: layer-wise overlap; measured: the sum */
+	double de_base, de_context; /* decode iteration: s, s a context token */
+	double de_gemm_floor;       /* s: gemm(1) */
+	double de_gemm_token;       /* s a batch member once compute bound */
+	double roof_weights_s;      /* bytes that a pass must read / memory bandwidth */
+	double roof_kv_s;           /* s a context token: KV bytes / memory bandwidth */
+	double roof_flops_s;        /* s a batch member: dense and head operations / peak */
+	double h2d_bytes_per_s;     /* host to device, whole node */
+	double net_bytes_per_s;     /* usable, whole node, one direction */
+	double net_startup_s;       /* a transfer */
+	double schedule_s;          /* fixed latency of a scheduling decision */
+	double
+	    hop_s_per_token; /* stage boundary of a prefill group: activations of one token over the NICs */
+	int64_t dram_bytes;  /* host memory of a node for KV */
+	int64_t vram_kv_tokens; /* KV tokens that fit beside weights and reserve on a decode node */
+	/* Analytic profiles: nothing was fitted, the fit_ values are 0. */
 	int64_t fit_prefill_max, trust_prefill_max; /* prompt tokens: fitted range and trusted range */
 	int64_t fit_context_max, trust_context_max; /* context tokens of one request, decode */
 	int64_t fit_batch_max, trust_batch_max;     /* decode batch */
 };
 
-/* Resolve; no room for the model's weights is an error (MC_USAGE), so is a profile faster than its own roofline. */
-int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape, struct mc_err *err);
+/*
+ * Resolve. The measured entry of this shape at the degree of all the node's GPUs is used where there is one.
+ * No room for the model's weights is an error (MC_USAGE) that names the profile and key, so is a profile that
+ * is faster than its own hardware (model/roofline.h). profile and shape are not kept.
+ */
+int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
+		 struct mc_err *err);
+/* The measured entry that mc_cost_init would use, or NULL. */
+const struct mc_measured *mc_cost_measured(const struct mc_profile *profile, const struct mc_shape *shape);
 
-double mc_cost_prefill_compute_s(const struct mc_cost *c, double n, double p);
-double mc_cost_prefill_load_s(const struct mc_cost *c, double p);
+/* 0 <= p <= n, in tokens; a prompt that is wholly cached computes its last token, so callers pass p < n. */
+static inline double mc_cost_prefill_compute_s(const struct mc_cost *c, double n, double p)
+{
+	return c->pf_a + c->pf_b * (n - p) + c->pf_c * ((n - p) * (n + p));
+}
+
+static inline double mc_cost_prefill_load_s(const struct mc_cost *c, double p)
+{
+	return c->pf_load * p;
+}
+
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p);
+/* One transfer of that many bytes that has the node's NICs to itself. */
+double mc_cost_transfer_s(const struct mc_cost *c, double bytes);
+
+mc_time mc_cost_prefill_compute_ns(const struct mc_cost *c, int64_t n, int64_t p);
+mc_time mc_cost_prefill_load_ns(const struct mc_cost *c, int64_t p);
+mc_time mc_cost_prefill_gpu_ns(const struct mc_cost *c, int64_t n, int64_t p);
+mc_time mc_cost_transfer_ns(const struct mc_cost *c, int64_t bytes);
+
+/* What the profile says of a decode iteration, without the roofline. */
+static inline double mc_cost_decode_raw_s(const struct mc_cost *c, double batch, double context)
+{
+	double gemm = batch * c->de_gemm_token;
+
+	return c->de_base + context * c->de_context + (gemm > c->de_gemm_floor ? gemm - c->de_gemm_floor : 0);
+}
 
 /* Hot path of decode. */
 static inline double mc_cost_decode_s(const struct mc_cost *c, double batch, double context)
 {
-	double gemm = batch * c->de_gemm_token;
 	double mem = c->roof_weights_s + context * c->roof_kv_s;
 	double flops = batch * c->roof_flops_s;
-	double t = c->de_base + context * c->de_context + (gemm > c->de_gemm_floor ? gemm - c->de_gemm_floor : 0);
+	double t = mc_cost_decode_raw_s(c, batch, context);
 
 	t = t > mem ? t : mem;
 	return t > flops ? t : flops;

@@ -1,1 +1,6 @@
-libmooncake_a_SOURCES +=
+libmooncake_a_SOURCES += \
+	%D%/cost.c %D%/cost.h \
+	%D%/pipeline.c %D%/pipeline.h \
+	%D%/roofline.c %D%/roofline.h \
+	%D%/shape.c %D%/shape.h \
+	%D%/shapes.c
