@@ -1,1 +1,17 @@
-libmooncake_a_SOURCES +=
+# Trace formats: one file format_NAME.c defining mc_trace_format_NAME; its name here and the file below, both sorted.
+TRACE_FORMATS = mooncake
+libmooncake_a_SOURCES += \
+	%D%/format.h \
+	%D%/format_mooncake.c \
+	%D%/input.c %D%/input.h \
+	%D%/mooncake.h \
+	%D%/mooncake_parse.c \
+	%D%/mooncake_scan.c \
+	%D%/reader.c %D%/reader.h \
+	%D%/reshape.c %D%/reshape.h \
+	%D%/store.c %D%/store.h
+nodist_libmooncake_a_SOURCES += %D%/format_registry.c
+CLEANFILES += %D%/format_registry.c
+%D%/format_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) trace/format.h 'struct mc_trace_format' mc_trace_formats \
+		mc_trace_format_ $(TRACE_FORMATS) > $@.tmp && mv -f $@.tmp $@

@@ -1,0 +1,36 @@
+/*
+ * One record of Mooncake's JSON lines, parsed in two ways that accept the same lines with the same values:
+ * a strict hand scanner for speed, and jansson for its error messages, and as the scanner's oracle.
+ *
+ *     {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, ...]}
+ *
+ * Keys come in any order; others are skipped; duplicates are refused. Lengths and ids are JSON integers
+ * without fraction or exponent. Ids use all 64 bits, although jansson's integers stop at 2^63 - 1.
+ */
+#ifndef MC_TRACE_MOONCAKE_H
+#define MC_TRACE_MOONCAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/time.h"
+#include "base/vec.h"
+
+struct mc_mooncake_ids {
+	MC_VEC(uint64_t)
+};
+
+struct mc_mooncake_record {
+	mc_time timestamp;          /* ns, >= 0 */
+	int64_t input, output;      /* tokens, >= 0 */
+	struct mc_mooncake_ids ids; /* storage is kept from record to record */
+};
+
+/* False: not accepted, for whatever reason; ask mc_mooncake_parse. */
+bool mc_mooncake_scan(const char *line, size_t n, struct mc_mooncake_record *r);
+/* With jansson. An error carries column and key. */
+int mc_mooncake_parse(const char *line, size_t n, struct mc_mooncake_record *r, struct mc_err *err);
+
+#endif
