@@ -1,7 +1,9 @@
 /*
- * Eviction policies of one node's pool: a struct of functions, one policy a file, registered by local.mk.
- * An evictor orders the entries of a pool (indices 0 .. capacity-1); the pool tells it what happens and asks
- * for victims. It must never name a pinned entry, nor one that another present entry is chained to.
+ * Eviction policies of one node's pool: a struct of functions, one policy a file (evict_NAME.c), registered
+ * by its name in local.mk. An evictor orders the entries of a pool (indices 0 .. capacity-1); the pool tells
+ * it what happens and asks for victims. It must never name a pinned entry, nor one that another present entry
+ * is chained to. It is not told the chains: a lease pins whole prefixes and unpins tails first, so the parent
+ * of an unpinned entry was pinned at least as often, and unpinned later or not yet.
  */
 #ifndef MC_KV_EVICT_H
 #define MC_KV_EVICT_H
@@ -12,13 +14,15 @@
 
 struct mc_evictor {
 	const char *name;
-	const char *help; /* one line */
-	void *(*create)(uint32_t capacity);
+	const char *help;                   /* one line */
+	void *(*create)(uint32_t capacity); /* cheap: most of a large pool may never be used */
 	void (*destroy)(void *state);
-	void (*insert)(void *state, uint32_t entry); /* a new entry; it is pinned */
-	void (*pin)(void *state, uint32_t entry);    /* pins 0 -> 1 */
-	void (*unpin)(void *state, uint32_t entry);  /* pins 1 -> 0: was used until now; tails come before roots */
-	void (*remove)(void *state, uint32_t entry); /* evicted or dropped, unpinned */
+	void (*insert)(void *state,
+		       uint32_t entry); /* a new entry; it is pinned. Its index may be a removed one's */
+	void (*pin)(void *state, uint32_t entry); /* pins 0 -> 1; from the tail of a chain to its root */
+	void (*unpin)(void *state,
+		      uint32_t entry); /* pins 1 -> 0: was used until now; tails come before roots */
+	void (*remove)(void *state, uint32_t entry); /* evicted or dropped; unpinned before */
 	uint32_t (*victim)(void *state);             /* MC_NONE: nothing can go */
 };
 

@@ -1,3 +1,13 @@
-# Eviction policies: one file evict_NAME.c defining mc_evictor_NAME, and its name here, sorted.
-KV_EVICTORS = lru
-libmooncake_a_SOURCES +=
+# An eviction policy: one file evict_NAME.c defining mc_evictor_NAME, and its line here, sorted.
+KV_EVICTORS = \
+	%D%/evict_lru.c
+libmooncake_a_SOURCES += $(KV_EVICTORS) \
+	%D%/evict.c %D%/evict.h \
+	%D%/index.c %D%/index.h \
+	%D%/pool.c %D%/pool.h
+nodist_libmooncake_a_SOURCES += %D%/evict_registry.c
+BUILT_SOURCES += %D%/evict_registry.c
+CLEANFILES += %D%/evict_registry.c
+%D%/evict_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	$(REGISTRY) kv/evict.h 'struct mc_evictor' mc_evictors mc_evictor_ $(KV_EVICTORS) >$@.tmp && mv $@.tmp $@

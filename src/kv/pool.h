@@ -1,7 +1,10 @@
 /*
- * One node's KV pool: blocks in DRAM, chained to their prefix. A block is promised when a request that will compute
- * or fetch it is dispatched, resident when it is there. Requests hold a lease on the chain that they need: leased (pinned)
- * blocks are never evicted, and no block is evicted before the blocks chained to it.
+ * One node's KV pool: blocks in DRAM, chained to their prefix. A block is promised when a request that will
+ * compute or fetch it is dispatched, resident when it is there. Requests hold a lease on the chain that they
+ * need: leased (pinned) blocks are never evicted, and no block is evicted before the blocks chained to it.
+ *
+ * Ids must be chained to their prefix: equal ids have equal ids before them, and a prompt names no id twice.
+ * What a pool holds of a prompt is then a leading part, and so is what is resident of that.
  */
 #ifndef MC_KV_POOL_H
 #define MC_KV_POOL_H
@@ -15,44 +18,59 @@
 
 struct mc_pool;
 
-/* The leading `held` blocks of a prompt, pinned in one pool; tail is the entry of the last one (MC_NONE: none). */
+/* The leading `held` blocks of a prompt, pinned in one pool; tail is the entry of the last one (MC_NONE:
+ * none). */
 struct mc_lease {
 	uint32_t tail;
 	uint32_t held;
 };
 
 struct mc_pool_stats {
-	uint32_t capacity, present, resident, pinned; /* blocks */
-	uint64_t inserted, evicted, refused;          /* refused: not stored, all else was pinned */
+	uint32_t capacity, present, resident, pinned; /* blocks, now */
+	uint64_t inserted, evicted; /* blocks, ever; inserted = present + evicted + dropped */
+	uint64_t dropped;           /* promised, and released before they came */
+	uint64_t refused;           /* not stored: all else was pinned */
 };
 
-/* The index is borrowed and shared; node is this pool's number in it. capacity >= 1 block. */
-struct mc_pool *mc_pool_new(struct mc_index *ix, uint32_t node, uint32_t capacity, const struct mc_evictor *evictor);
+/* The index is borrowed and shared; node is this pool's number in it. 1 <= capacity < 2^31 blocks. */
+struct mc_pool *mc_pool_new(struct mc_index *ix, uint32_t node, uint32_t capacity,
+			    const struct mc_evictor *evictor);
+/* Frees memory alone: the index, which still names the pool's blocks, must not be used any more. NULL is
+ * fine. */
 void mc_pool_free(struct mc_pool *pool);
 
-/* How many leading blocks of a resolved prompt (slots from mc_index_resolve) this node holds, promised or resident. O(log n). */
+/*
+ * How many leading blocks of a resolved prompt (slots from mc_index_resolve) this node holds, promised or
+ * resident. O(log n).
+ */
 uint32_t mc_pool_match(const struct mc_pool *pool, const uint32_t *slot, uint32_t n);
-/* Of those, the leading resident ones. Residency is a leading part of a chain, too: see mc_pool_commit. */
+/* Of those, the leading resident ones. */
 uint32_t mc_pool_match_resident(const struct mc_pool *pool, const uint32_t *slot, uint32_t n);
 
 /*
- * Lease a prompt's blocks id[0 .. n-1]: present ones are pinned, missing ones are inserted as promised and pinned, evicting
- * as needed. If everything else is pinned the lease is shorter than n.
+ * Lease a prompt's blocks id[0 .. n-1]: present ones are pinned, missing ones are inserted as promised and
+ * pinned, evicting as needed. When nothing more can be evicted the lease ends there: shorter than n, the rest
+ * is refused.
  */
 struct mc_lease mc_pool_acquire(struct mc_pool *pool, const uint64_t *id, uint32_t n);
 /* Pin the leading n blocks, all present (asserted), without inserting: the source of a fetch. */
 struct mc_lease mc_pool_pin(struct mc_pool *pool, const uint64_t *id, uint32_t n);
 /*
- * The leading `depth` (<= held) blocks of the lease are there now: they become resident. A fetch may finish while the blocks before it are still promised by a producer ahead in
- * the queue; then nothing changes (residency must stay a leading part of a chain) and the commit at the end of prefill does it:
- * `from` is the first block that this caller vouches for; the commit is skipped if block from-1 is still promised.
+ * Blocks from .. depth-1 of the lease (from <= depth <= held) are there now, and become resident; blocks
+ * before `from` are not the caller's and are left as they are. Residency must stay a leading part of a chain,
+ * so while block from-1 is still promised (a fetch ended before a producer ahead in the queue did its part)
+ * nothing is changed: the commit at the end of prefill, with an earlier `from`, makes up for it.
  */
 void mc_pool_commit(struct mc_pool *pool, const struct mc_lease *lease, uint32_t from, uint32_t depth);
-/* Unpin, tail first, so that the root counts as used last. */
+/*
+ * Unpin, tail first, so that the root counts as used last, and empty the lease. A block that is still
+ * promised when its last lease ends will never come: it is dropped. Hence every unpinned block is resident.
+ */
 void mc_pool_release(struct mc_pool *pool, struct mc_lease *lease);
 
 struct mc_pool_stats mc_pool_stats(const struct mc_pool *pool);
-/* Invariants from scratch: chains closed, counts right, index agrees, pinned blocks never left. */
+/* Invariants from scratch: chains closed, counts right, index agrees, pins of a chain never grow towards its
+ * tail. */
 int mc_pool_check(const struct mc_pool *pool, struct mc_err *err);
 
 #endif

@@ -1,7 +1,10 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
 	%D%/test_err \
+	%D%/test_evict \
+	%D%/test_index \
 	%D%/test_loop \
+	%D%/test_pool \
 	%D%/test_stream
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)
@@ -9,4 +12,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/unit.h
+EXTRA_DIST += %D%/kv_prompts.h %D%/unit.h

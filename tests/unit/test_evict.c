@@ -1,0 +1,114 @@
+#include "unit.h"
+
+#include <string.h>
+
+#include "kv/evict.h"
+#include "kv/pool.h"
+#include "kv_prompts.h"
+
+START_TEST(registry_is_sorted)
+{
+	for (int i = 0; mc_evictors[i]; i++) {
+		ck_assert(mc_evictors[i]->name && *mc_evictors[i]->name);
+		ck_assert(mc_evictors[i]->help && !strchr(mc_evictors[i]->help, '\n'));
+		ck_assert(!i || strcmp(mc_evictors[i - 1]->name, mc_evictors[i]->name) < 0);
+		ck_assert_ptr_eq(mc_evictor_find(mc_evictors[i]->name), mc_evictors[i]);
+	}
+	ck_assert_ptr_nonnull(mc_evictors[0]);
+	ck_assert_ptr_null(mc_evictor_find("no-such-policy"));
+	ck_assert_ptr_null(mc_evictor_find(""));
+}
+END_TEST
+
+/* Every policy, at random: the pool asserts that victims are unpinned leaves, and the check finds the rest.
+ */
+static void random_leases(const struct mc_evictor *ev, uint32_t capacity, uint64_t seed)
+{
+	struct mc_index *ix = mc_index_new();
+	struct mc_pool *pool = mc_pool_new(ix, 0, capacity, ev);
+	struct mc_lease lease[4] = {
+	    {.tail = MC_NONE}, {.tail = MC_NONE}, {.tail = MC_NONE}, {.tail = MC_NONE}};
+	struct rng r = {.at = seed};
+	struct mc_err err = {0};
+	uint64_t id[24];
+
+	for (int i = 0; i < 600; i++) {
+		struct mc_lease *l = &lease[rng_below(&r, 4)];
+		uint32_t n = prompt(&r, 24, id);
+
+		if (l->held) {
+			if (rng_below(&r, 8))
+				mc_pool_commit(pool, l, 0, l->held);
+			mc_pool_release(pool, l);
+		} else {
+			*l = mc_pool_acquire(pool, id, n);
+			/* Short only if nothing could go: all that is here is pinned. */
+			ck_assert(l->held == n || mc_pool_stats(pool).pinned == capacity);
+		}
+		ck_assert_msg(!mc_pool_check(pool, &err), "%s: %s", ev->name, err.text);
+	}
+	for (int k = 0; k < 4; k++)
+		mc_pool_release(pool, &lease[k]);
+	for (uint32_t i = 0; i < capacity; i++) /* a chain that nothing shares pushes all else out */
+		id[i] = mc_hash_u64(seed + 1000000 + i);
+	*lease = mc_pool_acquire(pool, id, capacity);
+	ck_assert_uint_eq(lease->held, capacity);
+	ck_assert_uint_eq(mc_index_size(ix), capacity);
+	mc_pool_free(pool);
+	mc_index_free(ix);
+}
+
+START_TEST(never_a_pinned_or_chained_victim)
+{
+	for (int i = 0; mc_evictors[i]; i++)
+		for (uint32_t capacity = 1; capacity <= 24; capacity++)
+			random_leases(mc_evictors[i], capacity, (uint64_t)capacity << 20);
+}
+END_TEST
+
+START_TEST(lru_order)
+{
+	const struct mc_evictor *ev = mc_evictor_find("lru");
+	void *s = ev->create(8);
+
+	ck_assert_uint_eq(ev->victim(s), MC_NONE);
+	for (uint32_t e = 0; e < 4; e++)
+		ev->insert(s, e);
+	ck_assert_uint_eq(ev->victim(s), MC_NONE);
+	ev->unpin(s, 3);
+	ev->unpin(s, 2);
+	ev->unpin(s, 0);
+	ck_assert_uint_eq(ev->victim(s), 3);
+	ck_assert_uint_eq(ev->victim(s), 3);
+	ev->pin(s, 3);
+	ck_assert_uint_eq(ev->victim(s), 2);
+	ev->unpin(s, 3); /* used again: now last */
+	ev->unpin(s, 1);
+	ev->remove(s, 0);
+	ev->insert(s, 0); /* the index is used anew, pinned */
+	ck_assert_uint_eq(ev->victim(s), 2);
+	ev->remove(s, 2);
+	ck_assert_uint_eq(ev->victim(s), 3);
+	ev->remove(s, 3);
+	ck_assert_uint_eq(ev->victim(s), 1);
+	ev->remove(s, 1);
+	ck_assert_uint_eq(ev->victim(s), MC_NONE);
+	ev->unpin(s, 0);
+	ck_assert_uint_eq(ev->victim(s), 0);
+	ev->destroy(s);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("evict");
+	TCase *t = tcase_create("evict");
+
+	tcase_add_test(t, registry_is_sorted);
+	tcase_add_test(t, never_a_pinned_or_chained_victim);
+	tcase_add_test(t, lru_order);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
