@@ -1,11 +1,11 @@
 /*
- * Fluid flows over capacity-limited links, sharing them by max-min fairness (progressive filling; Bertsekas and
- * Gallager, Data Networks, 6.5.2). Rates are recomputed incrementally, only for the flows that a change can
- * reach through links that could be saturated; from-scratch progressive filling is kept as the oracle.
+ * Fluid flows over capacity-limited links, sharing them by max-min fairness (progressive filling; Bertsekas
+ * and Gallager, Data Networks, 6.5.2). Rates are recomputed incrementally, only for the flows that a change
+ * can reach through links that could be saturated; from-scratch progressive filling is kept as the oracle.
  *
- * A flow crosses at most MC_FLOW_LINKS links. It may be produced while it is sent (layer-wise streaming): bytes
- * become available linearly over [now, produce_end], the last `tail` bytes at produce_end; a sender that has kept
- * up sends at the production rate, one that has fallen behind at its fair share.
+ * A flow crosses at most MC_FLOW_LINKS links. It may be produced while it is sent (layer-wise streaming):
+ * bytes become available linearly over [now, produce_end], the last `tail` bytes at produce_end; a sender
+ * that has kept up sends at the production rate, one that has fallen behind at its fair share.
  */
 #ifndef MC_NET_FLOW_H
 #define MC_NET_FLOW_H
@@ -22,27 +22,33 @@
 struct mc_net;
 
 struct mc_flow_spec {
-	uint32_t link[MC_FLOW_LINKS];
-	uint32_t n_links;
-	double bytes;       /* >= 0 */
-	mc_time startup;    /* before the first byte moves; added once */
-	mc_time produce_end; /* 0 or <= now: everything is available at once */
-	double tail;        /* of bytes: available only at produce_end */
-	void (*done)(void *arg, uint32_t flow); /* called at completion, from the loop; the flow id is free after it */
+	uint32_t link[MC_FLOW_LINKS]; /* distinct */
+	uint32_t n_links;             /* at least 1 */
+	double bytes;                 /* >= 0 */
+	mc_time startup;              /* before the first byte moves; added once */
+	mc_time produce_end;          /* 0 or <= now: everything is available at once */
+	double tail;                  /* of bytes: available only at produce_end */
+	/* Called at completion, from the loop, never from mc_net_flow_start; the id is free after it. May be
+	 * NULL. */
+	void (*done)(void *arg, uint32_t flow);
 	void *arg;
 };
 
+/*
+ * Changes of flows are events of event_kind; rates are recomputed by one event of kind UINT16_MAX, the last
+ * of its instant. A link counts a flow's bytes as they are sent, and exactly spec.bytes once it is complete.
+ */
 struct mc_net *mc_net_new(struct mc_loop *loop, uint16_t event_kind);
-void mc_net_free(struct mc_net *net);
-uint32_t mc_net_link_add(struct mc_net *net, double bytes_per_s);
+void mc_net_free(struct mc_net *net); /* before mc_loop_fini; flows under way are dropped */
+uint32_t mc_net_link_add(struct mc_net *net, double bytes_per_s); /* > 0; returns 0, 1, 2 ... */
 /* Start a flow now; returns its id. Completion is never before now + startup, nor before produce_end. */
 uint32_t mc_net_flow_start(struct mc_net *net, const struct mc_flow_spec *spec);
-/* Present rate in bytes/s. */
-double mc_net_flow_rate(const struct mc_net *net, uint32_t flow);
-uint32_t mc_net_link_flows(const struct mc_net *net, uint32_t link); /* active flows on it */
+/* Present rate in bytes/s, with all changes of this instant: recomputes if there are any. 0 in start-up. */
+double mc_net_flow_rate(struct mc_net *net, uint32_t flow);
+uint32_t mc_net_link_flows(const struct mc_net *net, uint32_t link); /* on it now; not those in start-up */
 double mc_net_link_bytes(struct mc_net *net, uint32_t link);         /* carried so far, up to now */
 double mc_net_link_capacity(const struct mc_net *net, uint32_t link);
-/* Compare the present rates with progressive filling from scratch (1e-9 relative); err says which flow differs. */
+/* Compare the rates with progressive filling from scratch (1e-9 relative); err says which flow differs. */
 int mc_net_check(struct mc_net *net, struct mc_err *err);
 
 #endif

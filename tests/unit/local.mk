@@ -2,6 +2,7 @@
 UNIT_TESTS = \
 	%D%/test_err \
 	%D%/test_evict \
+	%D%/test_flow \
 	%D%/test_index \
 	%D%/test_loop \
 	%D%/test_pool \

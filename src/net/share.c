@@ -1,0 +1,274 @@
+#include "net/state.h"
+
+#include <assert.h>
+#include <math.h>
+
+/*
+ * A link whose flows' limits add up to no more than its capacity can't slow anyone down: it is skipped. A
+ * change starts at the links of a flow that could or can bind, and spreads over the flows on them and on to
+ * the other binding links of those. What is not reached has the same constraints as before, so the same
+ * rates.
+ */
+
+#define UNITS (INT64_C(1) << 40)
+
+static inline bool binds(const struct mc_net_link *link)
+{
+	return link->load > UNITS;
+}
+
+/* Exactly UNITS for limit == capacity; rounded up, so that a link is never skipped wrongly. */
+static inline int64_t units(const struct mc_net_link *link, double limit)
+{
+	return (int64_t)ceil(limit / link->capacity * (double)UNITS);
+}
+
+static void touch_link(struct mc_net *net, uint32_t id)
+{
+	struct mc_net_link *link = &net->link.at[id];
+
+	if (link->dirty)
+		return;
+	link->dirty = true;
+	mc_vec_push(&net->dirty, id);
+	if (!mc_event_pending(&net->settle))
+		mc_loop_at(net->loop, &net->settle, net->loop->now);
+}
+
+void mc_net_share_attach(struct mc_net *net, struct mc_net_flow *flow)
+{
+	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
+		uint32_t id = flow->spec.link[k];
+		struct mc_net_link *link = &net->link.at[id];
+
+		flow->slot[k] = (uint32_t)link->flow.n;
+		mc_vec_push(&link->flow, ((struct mc_net_member){flow->id, k}));
+		link->load += units(link, flow->limit);
+		if (binds(link))
+			touch_link(net, id);
+	}
+}
+
+void mc_net_share_detach(struct mc_net *net, struct mc_net_flow *flow)
+{
+	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
+		uint32_t id = flow->spec.link[k];
+		struct mc_net_link *link = &net->link.at[id];
+		struct mc_net_member last = link->flow.at[--link->flow.n];
+
+		link->flow.at[flow->slot[k]] = last;
+		mc_net_flow_get(net, last.flow)->slot[last.which] = flow->slot[k];
+		if (binds(link))
+			touch_link(net, id);
+		link->load -= units(link, flow->limit);
+	}
+}
+
+void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double limit, bool touch)
+{
+	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
+		uint32_t id = flow->spec.link[k];
+		struct mc_net_link *link = &net->link.at[id];
+		bool bound = binds(link);
+
+		link->load += units(link, limit) - units(link, flow->limit);
+		if (touch && (bound || binds(link)))
+			touch_link(net, id);
+	}
+	flow->limit = limit;
+}
+
+void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow)
+{
+	for (uint32_t k = 0; k < flow->spec.n_links; k++)
+		if (net->link.at[flow->spec.link[k]].dirty)
+			return;
+	mc_net_flow_set_rate(flow, flow->limit);
+}
+
+static void reach_link(struct mc_net *net, uint32_t id)
+{
+	struct mc_net_link *link = &net->link.at[id];
+
+	if (link->stamp == net->stamp)
+		return;
+	link->stamp = net->stamp;
+	link->left = link->capacity;
+	link->open = (uint32_t)link->flow.n;
+	mc_vec_push(&net->reached_links, id);
+}
+
+static void reach_flow(struct mc_net *net, struct mc_net_flow *flow)
+{
+	if (flow->stamp == net->stamp)
+		return;
+	flow->stamp = net->stamp;
+	flow->fixed = false;
+	mc_vec_push(&net->reached_flows, flow);
+	/* Before the refresh: it can lower the limit, and links that bound until now have room to give away.
+	 */
+	for (uint32_t k = 0; k < flow->spec.n_links; k++)
+		if (binds(&net->link.at[flow->spec.link[k]]))
+			reach_link(net, flow->spec.link[k]);
+	mc_net_flow_refresh(flow);
+}
+
+/* All flows of every reached link are reached. */
+static void reach(struct mc_net *net)
+{
+	net->stamp++;
+	net->reached_links.n = net->reached_flows.n = 0;
+	for (size_t i = 0; i < net->dirty.n; i++) {
+		net->link.at[net->dirty.at[i]].dirty = false;
+		reach_link(net, net->dirty.at[i]);
+	}
+	net->dirty.n = 0;
+	for (size_t i = 0; i < net->reached_links.n; i++) {
+		const struct mc_net_link *link = &net->link.at[net->reached_links.at[i]];
+
+		for (size_t j = 0; j < link->flow.n; j++)
+			reach_flow(net, mc_net_flow_get(net, link->flow.at[j].flow));
+	}
+}
+
+static inline bool lower(const struct mc_net_level *a, const struct mc_net_level *b)
+{
+	return a->level < b->level || (a->level == b->level && a->link < b->link);
+}
+
+static void heap_down(struct mc_net *net, size_t i, struct mc_net_level x)
+{
+	struct mc_net_level *heap = net->heap.at;
+	size_t n = net->heap.n;
+
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && lower(&heap[child + 1], &heap[child]))
+			child++;
+		if (!lower(&heap[child], &x))
+			break;
+		heap[i] = heap[child];
+	}
+	heap[i] = x;
+}
+
+static inline double fair_level(const struct mc_net_link *link)
+{
+	return fmax(link->left, 0) / link->open;
+}
+
+static void heap_fill(struct mc_net *net)
+{
+	net->heap.n = 0;
+	for (size_t i = 0; i < net->reached_links.n; i++) {
+		uint32_t id = net->reached_links.at[i];
+
+		if (net->link.at[id].open)
+			mc_vec_push(&net->heap, ((struct mc_net_level){fair_level(&net->link.at[id]), id}));
+	}
+	for (size_t i = net->heap.n / 2; i-- > 0;)
+		heap_down(net, i, net->heap.at[i]);
+}
+
+static int capped_compare(const void *a, const void *b)
+{
+	const struct mc_net_capped *x = a, *y = b;
+
+	if (x->limit != y->limit)
+		return x->limit < y->limit ? -1 : 1;
+	return (x->flow->id > y->flow->id) - (x->flow->id < y->flow->id);
+}
+
+/* Flows whose limit says more than the reached links do, by ascending limit. */
+static void capped_fill(struct mc_net *net)
+{
+	net->capped.n = 0;
+	for (size_t i = 0; i < net->reached_flows.n; i++) {
+		struct mc_net_flow *flow = net->reached_flows.at[i];
+		bool implied = false;
+
+		for (uint32_t k = 0; k < flow->spec.n_links; k++) {
+			const struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
+
+			implied |= link->stamp == net->stamp && link->capacity <= flow->limit;
+		}
+		if (!implied)
+			mc_vec_push(&net->capped, ((struct mc_net_capped){flow->limit, flow}));
+	}
+	if (net->capped.n > 1)
+		qsort(net->capped.at, net->capped.n, sizeof *net->capped.at, capped_compare);
+}
+
+static void fix(struct mc_net *net, struct mc_net_flow *flow, double rate)
+{
+	flow->fixed = true;
+	flow->next = rate;
+	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
+		struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
+
+		if (link->stamp != net->stamp)
+			continue;
+		link->left -= rate;
+		link->open--;
+	}
+}
+
+static void saturate(struct mc_net *net, const struct mc_net_link *link, double level)
+{
+	for (size_t j = 0; j < link->flow.n; j++) {
+		struct mc_net_flow *flow = mc_net_flow_get(net, link->flow.at[j].flow);
+
+		if (!flow->fixed)
+			fix(net, flow, level);
+	}
+}
+
+/*
+ * Progressive filling of the reached links. The level of a link only rises while flows are fixed at or below
+ * it, so the heap may hold levels that are too low: they are corrected when they come up.
+ */
+static void fill(struct mc_net *net)
+{
+	size_t next = 0;
+	double water = 0;
+
+	heap_fill(net);
+	capped_fill(net);
+	while (net->heap.n) {
+		struct mc_net_level top = net->heap.at[0];
+		const struct mc_net_link *link = &net->link.at[top.link];
+		size_t was = next;
+
+		if (!link->open) {
+			net->heap.n--;
+			if (net->heap.n)
+				heap_down(net, 0, net->heap.at[net->heap.n]);
+			continue;
+		}
+		if (fair_level(link) > top.level) {
+			top.level = fair_level(link);
+			heap_down(net, 0, top);
+			continue;
+		}
+		water = fmax(water, top.level);
+		for (; next < net->capped.n && net->capped.at[next].limit <= water; next++)
+			if (!net->capped.at[next].flow->fixed)
+				fix(net, net->capped.at[next].flow, net->capped.at[next].limit);
+		if (next == was)
+			saturate(net, link, water);
+	}
+}
+
+void mc_net_share_settle(struct mc_net *net)
+{
+	if (!net->dirty.n)
+		return;
+	mc_loop_cancel(net->loop, &net->settle);
+	reach(net);
+	fill(net);
+	for (size_t i = 0; i < net->reached_flows.n; i++) {
+		struct mc_net_flow *flow = net->reached_flows.at[i];
+
+		assert(flow->fixed);
+		mc_net_flow_set_rate(flow, flow->next);
+	}
+}

@@ -1,0 +1,127 @@
+/*
+ * Inside of mc_net, shared by the files of this room and by nobody else.
+ *
+ * flow.c knows when a flow starts, runs dry, drains, ends; share.c knows links and rates. flow.c tells
+ * share.c by attach, detach and relimit, share.c answers by mc_net_flow_set_rate.
+ */
+#ifndef MC_NET_STATE_H
+#define MC_NET_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "net/flow.h"
+
+enum mc_net_state {
+	MC_NET_UNUSED,
+	MC_NET_STARTING,   /* takes no bandwidth yet */
+	MC_NET_LIMITED,    /* all that is produced is sent: rate = supply */
+	MC_NET_BACKLOGGED, /* more is produced than sent: takes whatever rate it gets */
+	MC_NET_WHOLE,      /* production is over: as backlogged, and ends when all is sent */
+};
+
+struct mc_net_flow {
+	struct mc_event ev; /* the next change of state */
+	struct mc_net *net;
+	struct mc_flow_spec spec;
+	uint32_t id;
+	enum mc_net_state state;
+	mc_time born;
+	mc_time since; /* instant of `sent` */
+	double sent;
+	double rate;
+	double supply; /* bytes/s while produced */
+	double narrow; /* least capacity of its links */
+	double
+	    limit;  /* no allocation can exceed it: narrow, or supply where that is less and it is LIMITED */
+	bool stale; /* ev must be computed anew even if the rate stays */
+	/* of share.c: */
+	bool fixed;
+	double next;
+	uint64_t stamp;
+	uint32_t slot[MC_FLOW_LINKS]; /* where in link->flow it is */
+};
+
+struct mc_net_member {
+	uint32_t flow, which; /* the link is flow's spec.link[which] */
+};
+
+struct mc_net_link {
+	double capacity;
+	double carried; /* bytes of completed flows */
+	int64_t load;   /* sum of the flows' limits in units of capacity / 2^40, each rounded up: no drift */
+	struct {
+		MC_VEC(struct mc_net_member)
+	} flow;
+	bool dirty; /* in net->dirty */
+	/* of one recomputation: */
+	uint64_t stamp;
+	double left;
+	uint32_t open; /* flows without a new rate so far */
+};
+
+struct mc_net_level {
+	double level;
+	uint32_t link;
+};
+
+struct mc_net_capped {
+	double limit;
+	struct mc_net_flow *flow;
+};
+
+struct mc_net {
+	struct mc_loop *loop;
+	uint16_t kind;
+	struct mc_event settle; /* last of its instant: recomputes once for all changes of it */
+	struct {
+		MC_VEC(struct mc_net_flow *)
+	} slab; /* of MC_NET_SLAB flows: their events must not move */
+	struct {
+		MC_VEC(uint32_t)
+	} idle, dirty; /* flow ids; link ids */
+	struct {
+		MC_VEC(struct mc_net_link)
+	} link;
+	uint64_t stamp;
+	/* Scratch of a recomputation: what is reached, links by level, flows by limit. */
+	struct {
+		MC_VEC(uint32_t)
+	} reached_links;
+	struct {
+		MC_VEC(struct mc_net_flow *)
+	} reached_flows;
+	struct {
+		MC_VEC(struct mc_net_level)
+	} heap;
+	struct {
+		MC_VEC(struct mc_net_capped)
+	} capped;
+};
+
+#define MC_NET_SLAB 128
+
+static inline struct mc_net_flow *mc_net_flow_get(const struct mc_net *net, uint32_t id)
+{
+	return &net->slab.at[id / MC_NET_SLAB][id % MC_NET_SLAB];
+}
+
+/* share.c. Links of flow that could or can be saturated become dirty and a recomputation is scheduled. */
+void mc_net_share_attach(struct mc_net *net, struct mc_net_flow *flow);
+void mc_net_share_detach(struct mc_net *net, struct mc_net_flow *flow);
+/* Change the limit. With touch = false the rates must stay right without a recomputation. */
+void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double limit, bool touch);
+/* Give the flow its limit as rate at once if none of its links is dirty. */
+void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow);
+/* Recompute what the dirty links reach. */
+void mc_net_share_settle(struct mc_net *net);
+
+/* flow.c. Bytes sent at `at`, not before flow->since. */
+double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at);
+/* Bring `sent` up to now; a backlogged flow whose backlog is gone becomes limited. */
+void mc_net_flow_refresh(struct mc_net_flow *flow);
+/* Take a new share; schedules the next change of state. */
+void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate);
+
+#endif
