@@ -1,11 +1,10 @@
 # Tests of the tree itself, and of the program as a whole. One script, one idea; TAP on stdout.
 SCRIPT_TESTS = \
 	%D%/globals.sh \
-	%D%/layers.sh \
 	%D%/words.sh
 dist_check_SCRIPTS += $(SCRIPT_TESTS)
 TESTS += $(SCRIPT_TESTS)
-EXTRA_DIST += %D%/summary.sh %D%/tap.sh
+EXTRA_DIST += %D%/headers.sh %D%/layers.sh %D%/limits.sh %D%/registry.sh %D%/summary.sh %D%/tap.sh
 
 # What determinism.sh compiles anew.
 check_DATA = %D%/sources.txt

@@ -41,10 +41,12 @@ unsorted()
 		$2 !~ /^(nodist_)?[A-Za-z_]+ *\+?= / { next }
 		{
 			n = split($2, word, " ")
-			if (word[1] !~ /^(lib[a-z_]*_SOURCES|[A-Z]+_[A-Z_]+)$/ || word[1] ~ /^(EXTRA_DIST|.*(FLAGS|ENVIRONMENT|DRIVER|EXTENSIONS|COMPILER))$/)
+			if (word[1] !~ /^(lib[a-z_]*_SOURCES|[A-Z]+_[A-Z_]+)$/ || word[1] ~ /^(EXTRA_DIST|BUILT_SOURCES|.*(FLAGS|ENVIRONMENT|DRIVER|EXTENSIONS|COMPILER))$/)
 				next
 			for (i = 3; i <= n; i++) {
 				key = word[i]
+				if (key ~ /^\$/)
+					key = ""
 				if (word[1] ~ /_SOURCES$/)
 					sub(/\.[ch]$/, "", key)
 				if (i > 3 && key < last) {

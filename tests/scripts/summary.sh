@@ -13,11 +13,13 @@ for trs in $(grep -lE '^:test-result: *(FAIL|ERROR|XPASS)' $results); do
 	sed -n 's/^:test-result: *\(\(FAIL\|ERROR\|XPASS\).*\)/\1/p' "$trs"
 	[ ! -f "${trs%.trs}.log" ] || { echo '---- the end of its log'; tail -n 60 "${trs%.trs}.log"; }
 done
-cat $results | awk '
+awk '
+	FNR == 1 { failed_here = 0 }
 	/^:test-result: *(PASS|XFAIL)/ { passed++ }
-	/^:test-result: *(FAIL|ERROR|XPASS)/ { failed++ }
+	/^:test-result: *(FAIL|XPASS)/ { failed++; failed_here++ }
+	/^:test-result: *ERROR/ && !(failed_here && /exited with status/) { failed++ }
 	/^:test-result: *SKIP/ { skipped++ }
 	END {
 		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
 		exit failed > 0 || passed + skipped == 0
-	}'
+	}' $results

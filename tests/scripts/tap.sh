@@ -41,8 +41,9 @@ speaks()
 # The commands of the program; empty until it has any.
 have_command() { "$MC_BUILDDIR/mooncake" help 2>/dev/null | grep -Eq "^ *(mooncake )?$1( |\$)"; }
 
+# Under `make check` the lines say it all (a status would count as one more failure).
 tap_done()
 {
 	echo "1..$tap_n"
-	[ "$tap_bad" -eq 0 ]
+	[ "$tap_bad" -eq 0 ] || [ -n "${MC_TAP-}" ]
 }
