@@ -29,9 +29,10 @@ enum mc_field_type {
 	MC_F_RATE,   /* double, bytes per second ("800Gbps" = 100e9, "87GB/s") */
 	MC_F_FLOPS,  /* double, operations per second ("312TFLOPS") */
 	MC_F_TIME,   /* mc_time (ns) ("30s", "100ms", "5us"; "inf" = MC_TIME_MAX when max allows) */
-	MC_F_STRING, /* char *, owned by the struct; NULL default = "" */
+	MC_F_STRING, /* char *, owned by the struct, never NULL: a required one is "" until it is given */
 	MC_F_CHOICE, /* char *, one of choices() */
-	MC_F_JSON,   /* json_t *, owned; any object or string; checked by its user; NULL when absent */
+	MC_F_JSON,   /* json_t *, owned; any object or string; checked by its user; default "": optional, NULL
+			if absent */
 };
 
 struct mc_field {
@@ -39,9 +40,10 @@ struct mc_field {
 	enum mc_field_type type;
 	size_t offset;
 	const char *def; /* default, written as a user would; NULL: the field is required */
-	double min, max; /* range in the base unit, inclusive; both 0: any */
+	double min, max; /* range in the base unit, inclusive; both 0: any. MC_F_TIME: s; max INFINITY: "inf"
+			    is allowed */
 	const char *unit;
-	const char *help; /* one line */
+	const char *help;                    /* one line */
 	const char *const *(*choices)(void); /* MC_F_CHOICE: NULL-terminated list */
 };
 
@@ -58,18 +60,24 @@ void mc_conf_fini(struct mc_conf *c); /* frees strings and JSON inside obj, too 
 
 /*
  * Load a JSON file ("-" is stdin), strictly: unknown and duplicate keys, wrong types, values out of range are
- * errors with file, line, column and key. "base": "other.json" (relative to this file) is loaded first, cycles
- * are refused. "$schema_number" style keys: "schema": "1.0" is accepted, a newer major refused.
+ * errors with file, line, column and key, exit code 2. "base": "other.json" (relative to this file) is loaded
+ * first, cycles are refused. "schema": "1.0" (any minor) is accepted, another major refused. A file of more
+ * than 16 MiB is refused. After an error obj holds what was read before it.
  */
 int mc_conf_load(struct mc_conf *c, const char *path, struct mc_err *err);
 /* The same from memory; name stands for the file in messages and for relative bases. */
 int mc_conf_load_text(struct mc_conf *c, const char *text, size_t n, const char *name, struct mc_err *err);
-/* "a.b=value"; unknown keys suggest the nearest one. */
+/* "a.b=value", the value written as a user would; an MC_F_JSON one is JSON text or a bare word, taken whole.
+ */
 int mc_conf_set(struct mc_conf *c, const char *assignment, struct mc_err *err);
 /* Every required field is given, or an error naming the first that is not. */
 int mc_conf_check(const struct mc_conf *c, struct mc_err *err);
 
-/* The resolved values, nested by the dots, numbers in base units (times in s). New reference. */
+/*
+ * The resolved values after "schema", nested by the dots, numbers in base units (times in s, or a string
+ * where that would not read back the same). Required fields not given are left out. Loading it gives the same
+ * values. New reference.
+ */
 json_t *mc_conf_dump(const struct mc_conf *c);
 /* Was this key given (by a file or --set)? */
 bool mc_conf_is_set(const struct mc_conf *c, const char *key);

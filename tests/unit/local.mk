@@ -1,12 +1,14 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
+	%D%/test_conf \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_flow \
 	%D%/test_index \
 	%D%/test_loop \
 	%D%/test_pool \
-	%D%/test_stream
+	%D%/test_stream \
+	%D%/test_units
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)

@@ -1,0 +1,49 @@
+#include "base/str.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+void mc_str_printf(struct mc_str *s, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	assert(n >= 0);
+	mc_vec_reserve(s, s->n + (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(s->at + s->n, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	s->n += (size_t)n;
+}
+
+void mc_str_add(struct mc_str *s, const char *bytes, size_t n)
+{
+	mc_vec_reserve(s, s->n + n + 1);
+	memcpy(s->at + s->n, bytes, n);
+	s->n += n;
+	s->at[s->n] = 0;
+}
+
+void mc_str_cut(struct mc_str *s, size_t n)
+{
+	assert(n <= s->n);
+	s->n = n;
+	if (s->at)
+		s->at[n] = 0;
+}
+
+const char *mc_str_text(const struct mc_str *s)
+{
+	return s->at ? s->at : "";
+}
+
+void mc_str_fini(struct mc_str *s)
+{
+	mc_vec_fini(s);
+}
