@@ -14,9 +14,9 @@ include tests/scripts/local.mk
 include tests/bench/local.mk
 
 # One closing line for people and for CI. Not reached when tests failed: `sh bootstrap check` prints it then, too.
-MC_SUMMARY = $(SHELL) $(top_srcdir)/tests/scripts/summary.sh .
+MC_SUMMARY = $(SHELL) $(top_srcdir)/tests/scripts/summary.sh
 check-local: check-TESTS
-	@$(MC_SUMMARY)
+	@$(MC_SUMMARY) $(TEST_LOGS:.log=.trs)
 
 # The names of the tests, to choose from: make check TESTS="$(make -s list-tests | grep ^tests/unit)".
 list-tests:
