@@ -1,8 +1,9 @@
 # Commands: one file cmd_NAME.c defining mc_command_NAME, its name here and the file below, both sorted.
-CLI_COMMANDS = help trace
+CLI_COMMANDS = fit help trace
 bin_PROGRAMS += mooncake
 mooncake_SOURCES = \
 	%D%/args.c %D%/args.h \
+	%D%/cmd_fit.c \
 	%D%/cmd_help.c \
 	%D%/cmd_trace.c \
 	%D%/command.c %D%/command.h \

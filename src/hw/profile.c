@@ -110,7 +110,7 @@ static void measured_place(struct mc_err *err, const char *path, size_t i)
 
 	if (!err)
 		return;
-	snprintf(key, sizeof key, "measured[%zu]%s%.100s", i, err->key[0] ? "." : "", err->key);
+	snprintf(key, sizeof key, "measured[%zu]%s%.90s", i, err->key[0] ? "." : "", err->key);
 	memcpy(err->key, key, sizeof key);
 	snprintf(err->file, sizeof err->file, "%s", path);
 	err->line = err->column = 0;

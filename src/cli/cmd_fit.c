@@ -1,0 +1,190 @@
+/* mooncake fit: measured times to a profile. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "fit/fit.h"
+#include "model/cost.h"
+#include "model/roofline.h"
+
+static const char usage[] =
+    "usage: mooncake fit SAMPLES.csv --hardware PROFILE [-o FILE] [--name NAME] [--date DATE]\n"
+    "\n"
+    "Fits prefill and decode times to samples by weighted least squares and writes a profile: the\n"
+    "hardware of PROFILE, its efficiencies for other shapes, and the fit with its source, ranges and\n"
+    "residuals. An entry of the same model and degree is replaced. The same input gives the same bytes.\n"
+    "A fit that is faster than the hardware allows is refused.\n"
+    "\n"
+    "  -H, --hardware PROFILE  name or path of a profile\n"
+    "  -o, --output FILE       where to write; stdout without it\n"
+    "  -n, --name NAME         name of the profile; default: FILE without .json\n"
+    "  -d, --date DATE         date of the profile; default: that of the samples\n"
+    "\n"
+    "SAMPLES.csv: '# key: value' lines (model, tensor_parallel, date, source), then\n"
+    "  kind,total_tokens,cached_tokens,batch,iterations,seconds\n"
+    "  prefill,8192,7782,1,1,0.13514   prompt of 8,192 tokens, 7,782 of them cached\n"
+    "  decode,8192,0,1,128,3.3949      128 iterations from a context of 8,192 tokens\n"
+    "At least prompts of three lengths, cached ones of two, and decodes at two contexts; batch 1.\n";
+
+struct fit_options {
+	const char *samples, *hardware, *output, *name, *date;
+};
+
+/* The hardware file is checked as a profile, and kept as it was written, units and all. */
+static int fit_hardware(const char *path, struct mc_profile *p, json_t **root, struct mc_err *err)
+{
+	json_error_t je;
+	int rc = mc_profile_load(p, path, err);
+
+	if (rc)
+		return rc;
+	*root = json_load_file(p->path, JSON_REJECT_DUPLICATES, &je);
+	if (*root && !json_object_get(*root, "base"))
+		return 0;
+	mc_err_set(err, MC_USAGE, *root ? "inherits; expected a whole profile" : "cannot be read again");
+	mc_err_at(err, p->path, 0, 0, *root ? "base" : NULL);
+	json_decref(*root);
+	mc_profile_fini(p);
+	return MC_USAGE;
+}
+
+/* "dir/a800-x8.json" names the profile a800-x8. */
+static void fit_name(char name[64], const struct fit_options *o, const struct mc_profile *hw)
+{
+	const char *base = o->output ? strrchr(o->output, '/') : NULL, *end;
+
+	if (o->name || !o->output || !strcmp(o->output, "-")) {
+		snprintf(name, 64, "%s", o->name ? o->name : hw->name);
+		return;
+	}
+	base = base ? base + 1 : o->output;
+	end = strrchr(base, '.');
+	snprintf(name, 64, "%.*s", end && end > base ? (int)(end - base) : 63, base);
+}
+
+static void fit_report(FILE *out, const struct mc_fit *f, const struct mc_cost *c, const struct mc_profile *p)
+{
+	struct mc_roofline_margin m;
+
+	mc_roofline_margins(c, p, &m);
+	fprintf(out, "prefill  a %.7g s, b %.7g s/token, c %.7g s/token^2, load %.7g s/token\n",
+		f->prefill[0], f->prefill[1], f->prefill[2], f->prefill[3]);
+	fprintf(out, "decode   base %.7g s, %.7g s/context token\n", f->decode[0], f->decode[1]);
+	fprintf(out, "error    prefill %.2f %%, decode %.2f %% at most\n", 100 * f->prefill_error_ratio,
+		100 * f->decode_error_ratio);
+	fprintf(out, "fitted   prompts to %lld, contexts to %lld, batch %lld\n",
+		(long long)f->fitted.prompt_max, (long long)f->fitted.context_max,
+		(long long)f->fitted.batch_max);
+	fprintf(out, "trusted  prompts to %lld, contexts to %lld, batch %lld\n",
+		(long long)f->trusted.prompt_max, (long long)f->trusted.context_max,
+		(long long)f->trusted.batch_max);
+	fprintf(out, "roofline at least %.2f times the least time of prefill (n %.0f, cached %.0f),\n",
+		m.prefill, m.prefill_n, m.prefill_p);
+	fprintf(out, "         %.2f of decode (batch %.0f, context %.0f), %.3f of loads, %.3f of transfers\n",
+		m.decode, m.decode_batch, m.decode_context, m.load, m.net);
+	fprintf(out, "room     %lld tokens of KV in VRAM\n", (long long)c->vram_kv_tokens);
+}
+
+static int fit_write(const char *text, const char *path, struct mc_err *err)
+{
+	struct mc_file f;
+	int rc = mc_file_create(&f, path, err);
+
+	if (rc)
+		return rc;
+	fputs(text, f.fp);
+	return mc_file_commit(&f, err);
+}
+
+/* The text must load, and be no faster than its hardware, before anything is written. */
+static int fit_check(const char *text, const struct fit_options *o, const struct mc_samples *s,
+		     const struct mc_fit *f, struct mc_err *err)
+{
+	bool to_file = o->output && strcmp(o->output, "-");
+	struct mc_profile p;
+	struct mc_cost c;
+	int rc = mc_profile_load_text(&p, text, to_file ? o->output : "profile", err);
+
+	if (rc)
+		return rc;
+	rc = mc_cost_init(&c, &p, &s->shape, err);
+	if (!rc)
+		rc = fit_write(text, to_file ? o->output : "-", err);
+	if (!rc)
+		fit_report(to_file ? stdout : stderr, f, &c, &p);
+	mc_profile_fini(&p);
+	return rc;
+}
+
+static int fit_profile(const struct fit_options *o, struct mc_err *err)
+{
+	struct mc_profile hw;
+	struct mc_samples s;
+	struct mc_fit f;
+	json_t *root;
+	char name[64], *text;
+	int rc = fit_hardware(o->hardware, &hw, &root, err);
+
+	if (rc)
+		return rc;
+	rc = mc_samples_read(&s, o->samples, err);
+	if (!rc) {
+		rc = mc_fit_samples(&f, &s, &hw, err);
+		if (rc)
+			mc_err_at(err, o->samples, 0, 0, NULL);
+		if (!rc) {
+			fit_name(name, o, &hw);
+			text = mc_fit_profile_text(&f, &s, root, name, o->date);
+			rc = fit_check(text, o, &s, &f, err);
+			free(text);
+		}
+		mc_samples_fini(&s);
+	}
+	json_decref(root);
+	mc_profile_fini(&hw);
+	return rc;
+}
+
+static int fit_run(int argc, char **argv)
+{
+	static const struct mc_option options[] = {{"hardware", 'H', "PROFILE"},
+						   {"output", 'o', "FILE"},
+						   {"name", 'n', "NAME"},
+						   {"date", 'd', "DATE"},
+						   {0}};
+	struct fit_options o = {0};
+	struct mc_err err = {0};
+	struct mc_args a;
+	int c;
+
+	mc_args_init(&a, argc, argv, options, usage);
+	while ((c = mc_args_next(&a)) > 0) {
+		if (c == 'H')
+			o.hardware = a.value;
+		else if (c == 'o')
+			o.output = a.value;
+		else if (c == 'n')
+			o.name = a.value;
+		else
+			o.date = a.value;
+	}
+	if (c == MC_ARGS_STOP)
+		return a.rc;
+	if (!mc_args_operands(&a, 1, 1, "one file of samples"))
+		return a.rc;
+	if (!o.hardware)
+		return mc_cli_misuse(
+		    "fit: --hardware is missing; it names the profile that says what the node is");
+	o.samples = a.argv[0];
+	return fit_profile(&o, &err) ? mc_cli_error(&err) : MC_OK;
+}
+
+const struct mc_command mc_command_fit = {
+    .name = "fit",
+    .help = "measured times to a hardware profile",
+    .usage = usage,
+    .run = fit_run,
+};

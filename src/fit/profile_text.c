@@ -1,0 +1,165 @@
+/* A fit as the text of a profile. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "fit/fit.h"
+
+#define WIDTH 108
+#define REALS JSON_REAL_PRECISION(9) /* values have at most 7 digits, so they print as they are */
+
+static const char method[] =
+    "weighted least squares with weights 1/seconds^2 and non-negative coefficients, written by 'mooncake "
+    "fit': "
+    "prefill seconds = a + b (n - p) + c (n^2 - p^2) + load p, for n tokens of which p are cached; decode "
+    "iteration seconds = base + context tokens * s_per_context_token, batch 1";
+static const char batch_growth[] = "not measured: from operation counts. An iteration of batch B costs "
+				   "max(0, B * b - floor) more than one of "
+				   "batch 1, where b is prefill.b_s_per_token (the operations that prefill "
+				   "achieves) and floor is the weights "
+				   "over the memory bandwidth that s_per_context_token shows";
+static const char trust_reason[] =
+    "prompt, context: up to 8 times the fitted ones and what fits in VRAM, for the operations behind b, c "
+    "and "
+    "the context term are counted exactly at any length and the longest samples are already half attention; "
+    "batch: up to the fewest new tokens of a prefill sample, since a dense layer does the same work for B "
+    "sequences as for B new tokens, so both ends of the range were measured";
+
+static json_t *number(double v, int digits)
+{
+	char text[40];
+
+	snprintf(text, sizeof text, "%.*g", digits, v);
+	return json_real(strtod(text, NULL));
+}
+
+static json_t *range(const struct mc_range *r)
+{
+	return json_pack("{s:I, s:I, s:I}", "prompt_max", (json_int_t)r->prompt_max, "context_max",
+			 (json_int_t)r->context_max, "batch_max", (json_int_t)r->batch_max);
+}
+
+static json_t *shape_object(const struct mc_shape *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "layers", (json_int_t)s->layers,
+			 "hidden", (json_int_t)s->hidden, "heads", (json_int_t)s->heads, "kv_heads",
+			 (json_int_t)s->kv_heads, "head_dim", (json_int_t)s->head_dim, "ffn",
+			 (json_int_t)s->ffn, "vocab", (json_int_t)s->vocab, "weight_bytes_per_param",
+			 (json_int_t)s->weight_bytes_per_param, "kv_bytes_per_value",
+			 (json_int_t)s->kv_bytes_per_value);
+}
+
+static json_t *points(const struct mc_fit *f, const struct mc_samples *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct mc_sample *p = &s->at[i];
+		double fitted = mc_fit_predict_s(f, p);
+
+		json_array_append_new(
+		    list, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "kind",
+				    p->decode ? "decode" : "prefill", "total", (json_int_t)p->total, "cached",
+				    (json_int_t)p->cached, "iterations", (json_int_t)p->iterations,
+				    "measured_s", number(p->seconds, 7), "fitted_s", number(fitted, 5),
+				    "error_percent", number(100 * (fitted / p->seconds - 1), 3)));
+	}
+	return list;
+}
+
+static json_t *entry(const struct mc_fit *f, const struct mc_samples *s)
+{
+	json_t *o = json_object(), *trusted = range(&f->trusted);
+
+	json_object_set_new(trusted, "reason", json_string(trust_reason));
+	json_object_set_new(o, "model", json_string(s->shape.name));
+	json_object_set_new(o, "tensor_parallel", json_integer(s->tensor_parallel));
+	json_object_set_new(o, "source", json_string(s->source));
+	json_object_set_new(o, "date", json_string(s->date));
+	json_object_set_new(o, "method", json_string(method));
+	json_object_set_new(o, "shape", shape_object(&s->shape));
+	json_object_set_new(o, "prefill",
+			    json_pack("{s:f, s:f, s:f, s:f}", "a_s", f->prefill[0], "b_s_per_token",
+				      f->prefill[1], "c_s_per_token2", f->prefill[2], "load_s_per_token",
+				      f->prefill[3]));
+	json_object_set_new(
+	    o, "decode",
+	    json_pack("{s:f, s:f}", "base_s", f->decode[0], "s_per_context_token", f->decode[1]));
+	json_object_set_new(o, "error",
+			    json_pack("{s:o, s:o}", "prefill_max_ratio", number(f->prefill_error_ratio, 4),
+				      "decode_max_ratio", number(f->decode_error_ratio, 4)));
+	json_object_set_new(o, "fitted", range(&f->fitted));
+	json_object_set_new(o, "trusted", trusted);
+	json_object_set_new(o, "batch_growth", json_string(batch_growth));
+	json_object_set_new(o, "points", points(f, s));
+	return o;
+}
+
+/* One line where it fits, else a line a member: points read as a table, and a diff shows what changed. */
+static void print(struct mc_str *out, json_t *v, size_t depth)
+{
+	char *line = json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII | REALS);
+	const char *key, *sep = "";
+	json_t *m;
+	size_t i;
+
+	if (depth && (!(json_is_object(v) || json_is_array(v)) || strlen(line) + 2 * depth < WIDTH)) {
+		mc_str_printf(out, "%s", line);
+	} else if (json_is_array(v)) {
+		mc_str_printf(out, "[");
+		json_array_foreach(v, i, m)
+		{
+			mc_str_printf(out, "%s\n%*s", sep, (int)(2 * depth + 2), "");
+			print(out, m, depth + 1);
+			sep = ",";
+		}
+		mc_str_printf(out, "\n%*s]", (int)(2 * depth), "");
+	} else {
+		mc_str_printf(out, "{");
+		json_object_foreach(v, key, m)
+		{
+			mc_str_printf(out, "%s\n%*s\"%s\": ", sep, (int)(2 * depth + 2), "", key);
+			print(out, m, depth + 1);
+			sep = ",";
+		}
+		mc_str_printf(out, "\n%*s}", (int)(2 * depth), "");
+	}
+	free(line);
+}
+
+/* Is it an entry of the same model and degree? By name: an entry is replaced by a fit of the same samples. */
+static bool same_entry(const json_t *o, const struct mc_samples *s)
+{
+	const char *model = json_string_value(json_object_get(o, "model"));
+
+	return model && !strcmp(model, s->shape.name) &&
+	       json_integer_value(json_object_get(o, "tensor_parallel")) == s->tensor_parallel;
+}
+
+char *mc_fit_profile_text(const struct mc_fit *f, const struct mc_samples *s, const json_t *hardware,
+			  const char *name, const char *date)
+{
+	json_t *o = json_object(), *list = json_array(), *old;
+	struct mc_str out = {0};
+	char source[128];
+	size_t i;
+
+	snprintf(source, sizeof source, "hardware as stated, measured part fitted by 'mooncake fit'");
+	json_array_foreach(json_object_get(hardware, "measured"), i, old)
+	{
+		if (!same_entry(old, s))
+			json_array_append(list, old);
+	}
+	json_array_append_new(list, entry(f, s));
+	json_object_set_new(o, "schema", json_string("1.0"));
+	json_object_set_new(o, "name", json_string(name));
+	json_object_set_new(o, "date", json_string(date ? date : s->date));
+	json_object_set_new(o, "source", json_string(source));
+	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
+	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
+	json_object_set_new(o, "measured", list);
+	print(&out, o, 0);
+	mc_str_printf(&out, "\n");
+	json_decref(o);
+	return out.at;
+}
