@@ -1,5 +1,6 @@
 profilesdir = $(pkgdatadir)/profiles
 dist_profiles_DATA = \
+	%D%/profiles/a800-x8.json \
 	%D%/profiles/a800-x8-analytic.json \
 	%D%/profiles/h100-x8-analytic.json
-EXTRA_DIST +=
+EXTRA_DIST += %D%/samples/a800-x8-fast25-fig14.csv

@@ -173,7 +173,7 @@ static void fit_ranges(struct mc_fit *f, const struct mc_samples *s)
 	}
 }
 
-/* Reasons: see trust_reason in profile_text.c. */
+/* Reasons: see trusted() in profile_text.c. */
 static int fit_trust(struct mc_fit *f, const struct mc_samples *s, const struct mc_profile *hw,
 		     struct mc_err *err)
 {

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "fit/fit.h"
 
-#define WIDTH 108
+#define WIDTH 132
 #define REALS JSON_REAL_PRECISION(9) /* values have at most 7 digits, so they print as they are */
 
 static const char method[] =
@@ -18,13 +18,6 @@ static const char batch_growth[] = "not measured: from operation counts. An iter
 				   "batch 1, where b is prefill.b_s_per_token (the operations that prefill "
 				   "achieves) and floor is the weights "
 				   "over the memory bandwidth that s_per_context_token shows";
-static const char trust_reason[] =
-    "prompt, context: up to 8 times the fitted ones and what fits in VRAM, for the operations behind b, c "
-    "and "
-    "the context term are counted exactly at any length and the longest samples are already half attention; "
-    "batch: up to the fewest new tokens of a prefill sample, since a dense layer does the same work for B "
-    "sequences as for B new tokens, so both ends of the range were measured";
-
 static json_t *number(double v, int digits)
 {
 	char text[40];
@@ -49,7 +42,7 @@ static json_t *shape_object(const struct mc_shape *s)
 			 (json_int_t)s->kv_bytes_per_value);
 }
 
-static json_t *points(const struct mc_fit *f, const struct mc_samples *s)
+static json_t *points(const struct mc_fit *f, const struct mc_samples *s, bool decode)
 {
 	json_t *list = json_array();
 
@@ -57,9 +50,10 @@ static json_t *points(const struct mc_fit *f, const struct mc_samples *s)
 		const struct mc_sample *p = &s->at[i];
 		double fitted = mc_fit_predict_s(f, p);
 
+		if (p->decode != decode)
+			continue;
 		json_array_append_new(
-		    list, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "kind",
-				    p->decode ? "decode" : "prefill", "total", (json_int_t)p->total, "cached",
+		    list, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "total", (json_int_t)p->total, "cached",
 				    (json_int_t)p->cached, "iterations", (json_int_t)p->iterations,
 				    "measured_s", number(p->seconds, 7), "fitted_s", number(fitted, 5),
 				    "error_percent", number(100 * (fitted / p->seconds - 1), 3)));
@@ -67,11 +61,29 @@ static json_t *points(const struct mc_fit *f, const struct mc_samples *s)
 	return list;
 }
 
+static json_t *trusted(const struct mc_fit *f)
+{
+	json_t *o = range(&f->trusted);
+	double n = (double)f->fitted.prompt_max;
+	double attention = f->prefill[2] * n * n;
+	double rest = f->prefill[0] + f->prefill[1] * n;
+
+	json_object_set_new(
+	    o, "reason",
+	    json_sprintf(
+		"prompt and context: up to 8 times the fitted ones, within VRAM: the operations behind b, c "
+		"and the context term are counted exactly at any length, and attention is already %.0f %% "
+		"of the longest prefill. batch: up to %lld, the fewest new tokens of a prefill sample: a "
+		"dense layer does the same work for B sequences as for B new tokens, so both ends of the "
+		"range were measured",
+		100 * attention / (attention + rest), (long long)f->new_tokens_min));
+	return o;
+}
+
 static json_t *entry(const struct mc_fit *f, const struct mc_samples *s)
 {
-	json_t *o = json_object(), *trusted = range(&f->trusted);
+	json_t *o = json_object();
 
-	json_object_set_new(trusted, "reason", json_string(trust_reason));
 	json_object_set_new(o, "model", json_string(s->shape.name));
 	json_object_set_new(o, "tensor_parallel", json_integer(s->tensor_parallel));
 	json_object_set_new(o, "source", json_string(s->source));
@@ -89,9 +101,11 @@ static json_t *entry(const struct mc_fit *f, const struct mc_samples *s)
 			    json_pack("{s:o, s:o}", "prefill_max_ratio", number(f->prefill_error_ratio, 4),
 				      "decode_max_ratio", number(f->decode_error_ratio, 4)));
 	json_object_set_new(o, "fitted", range(&f->fitted));
-	json_object_set_new(o, "trusted", trusted);
+	json_object_set_new(o, "trusted", trusted(f));
 	json_object_set_new(o, "batch_growth", json_string(batch_growth));
-	json_object_set_new(o, "points", points(f, s));
+	json_object_set_new(
+	    o, "points",
+	    json_pack("{s:o, s:o}", "prefill", points(f, s, false), "decode", points(f, s, true)));
 	return o;
 }
 
@@ -127,37 +141,24 @@ static void print(struct mc_str *out, json_t *v, size_t depth)
 	free(line);
 }
 
-/* Is it an entry of the same model and degree? By name: an entry is replaced by a fit of the same samples. */
-static bool same_entry(const json_t *o, const struct mc_samples *s)
-{
-	const char *model = json_string_value(json_object_get(o, "model"));
-
-	return model && !strcmp(model, s->shape.name) &&
-	       json_integer_value(json_object_get(o, "tensor_parallel")) == s->tensor_parallel;
-}
-
 char *mc_fit_profile_text(const struct mc_fit *f, const struct mc_samples *s, const json_t *hardware,
 			  const char *name, const char *date)
 {
-	json_t *o = json_object(), *list = json_array(), *old;
+	json_t *o = json_object(), *measured = json_object();
 	struct mc_str out = {0};
-	char source[128];
-	size_t i;
+	char key[96];
 
-	snprintf(source, sizeof source, "hardware as stated, measured part fitted by 'mooncake fit'");
-	json_array_foreach(json_object_get(hardware, "measured"), i, old)
-	{
-		if (!same_entry(old, s))
-			json_array_append(list, old);
-	}
-	json_array_append_new(list, entry(f, s));
+	snprintf(key, sizeof key, "%s-tp%lld", s->shape.name, (long long)s->tensor_parallel);
+	json_object_update(measured, json_object_get(hardware, "measured"));
+	json_object_set_new(measured, key, entry(f, s));
 	json_object_set_new(o, "schema", json_string("1.0"));
 	json_object_set_new(o, "name", json_string(name));
 	json_object_set_new(o, "date", json_string(date ? date : s->date));
-	json_object_set_new(o, "source", json_string(source));
+	json_object_set_new(o, "source",
+			    json_string("hardware as stated there; measured part by 'mooncake fit'"));
 	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
 	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
-	json_object_set_new(o, "measured", list);
+	json_object_set_new(o, "measured", measured);
 	print(&out, o, 0);
 	mc_str_printf(&out, "\n");
 	json_decref(o);

@@ -45,7 +45,7 @@ const struct mc_field mc_profile_fields[] = {
      "longest context of a request in decode", 0},
     {"analytic.trust.batch_max", MC_F_COUNT, P(trust.batch_max), NULL, 1, 1e6, "requests", "largest batch",
      0},
-    {"measured", MC_F_JSON, P(measured_json), NULL, 0, 0, "", "measured times, a list", 0},
+    {"measured", MC_F_JSON, P(measured_json), "", 0, 0, "", "measured times, keyed by model and degree", 0},
     {0},
 };
 
@@ -85,6 +85,6 @@ const struct mc_field mc_measured_fields[] = {
     {"trusted.batch_max", MC_F_COUNT, M(trust.batch_max), NULL, 1, 1e6, "requests", "largest batch", 0},
     {"trusted.reason", MC_F_STRING, M(trust_reason), "", 0, 0, "", "why the range is that wide", 0},
     {"batch_growth", MC_F_STRING, M(batch_growth), "", 0, 0, "", "where growth with the batch comes from", 0},
-    {"points", MC_F_JSON, M(points), NULL, 0, 0, "", "samples and residuals", 0},
+    {"points", MC_F_JSON, M(points), "", 0, 0, "", "samples and residuals", 0},
     {0},
 };

@@ -85,10 +85,6 @@ static int measured_load(struct mc_measured *m, const json_t *o, const char *pat
 		rc = mc_conf_check(&m->conf, err);
 	if (!rc)
 		rc = measured_check(m, err);
-	if (!rc && m->points && !json_is_array(m->points)) {
-		rc = mc_err_set(err, MC_USAGE, "is not a list");
-		mc_err_at(err, NULL, 0, 0, "points");
-	}
 	if (rc)
 		mc_conf_fini(&m->conf);
 	return rc;
@@ -103,14 +99,14 @@ static bool measured_same(const struct mc_measured *a, const struct mc_measured 
 	       a->kv_bytes_per_value == b->kv_bytes_per_value;
 }
 
-/* An error inside entry i: its place is in text of our own making, so only its key says where. */
-static void measured_place(struct mc_err *err, const char *path, size_t i)
+/* An error inside an entry: its place is in text of our own making, so only its key says where. */
+static void measured_place(struct mc_err *err, const char *path, const char *name)
 {
 	char key[sizeof err->key];
 
 	if (!err)
 		return;
-	snprintf(key, sizeof key, "measured[%zu]%s%.90s", i, err->key[0] ? "." : "", err->key);
+	snprintf(key, sizeof key, "measured.%.40s%s%.70s", name, err->key[0] ? "." : "", err->key);
 	memcpy(err->key, key, sizeof key);
 	snprintf(err->file, sizeof err->file, "%s", path);
 	err->line = err->column = 0;
@@ -118,27 +114,32 @@ static void measured_place(struct mc_err *err, const char *path, size_t i)
 
 static int profile_load_measured(struct mc_profile *p, struct mc_err *err)
 {
-	size_t i, k, n = json_array_size(p->measured_json);
+	struct mc_measured *m, *k;
+	const char *name;
+	json_t *o;
 	int rc;
 
-	if (p->measured_json && !json_is_array(p->measured_json)) {
-		mc_err_set(err, MC_USAGE, "is not a list of measured times");
+	if (p->measured_json && !json_is_object(p->measured_json)) {
+		mc_err_set(err, MC_USAGE, "is not an object of measured times, keyed by model and degree");
 		mc_err_at(err, p->path, 0, 0, "measured");
 		return MC_USAGE;
 	}
-	p->measured = mc_xcalloc(n ? n : 1, sizeof *p->measured);
-	for (i = 0; i < n; i++) {
-		rc = measured_load(&p->measured[i], json_array_get(p->measured_json, i), p->path, err);
+	p->measured = mc_xcalloc(json_object_size(p->measured_json) + 1, sizeof *p->measured);
+	json_object_foreach(p->measured_json, name, o)
+	{
+		m = &p->measured[p->n_measured];
+		rc = measured_load(m, o, p->path, err);
 		if (!rc) {
+			m->key = mc_xstrdup(name);
 			p->n_measured++;
-			for (k = 0; k < i && !measured_same(&p->measured[k], &p->measured[i]); k++)
+			for (k = p->measured; !measured_same(k, m); k++)
 				;
-			if (k < i)
-				rc =
-				    mc_err_set(err, MC_USAGE, "has the shape and degree of measured[%zu]", k);
+			if (k < m)
+				rc = mc_err_set(err, MC_USAGE, "has the shape and degree of measured.%.64s",
+						k->key);
 		}
 		if (rc) {
-			measured_place(err, p->path, i);
+			measured_place(err, p->path, name);
 			return rc;
 		}
 	}
@@ -187,8 +188,10 @@ void mc_profile_fini(struct mc_profile *p)
 {
 	int64_t i;
 
-	for (i = 0; i < p->n_measured; i++)
+	for (i = 0; i < p->n_measured; i++) {
 		mc_conf_fini(&p->measured[i].conf);
+		free(p->measured[i].key);
+	}
 	free(p->measured);
 	free(p->path);
 	mc_conf_fini(&p->conf);

@@ -6,7 +6,7 @@
  *     {"schema": "1.0", "name": ..., "date": ..., "source": ...,
  *      "hardware": {facts of the node},
  *      "analytic": {efficiencies assumed for shapes that nobody measured, and how far they are trusted},
- *      "measured": [{times of one shape at one degree}, ...]}
+ *      "measured": {"MODEL-tpN": {times of one shape at one degree}, ...}}
  *
  * `mooncake fit` writes the measured part. Field tables in profile.c describe every key.
  */
@@ -26,6 +26,7 @@ struct mc_range {
 
 /* Measured times of one model shape at one tensor-parallel degree. */
 struct mc_measured {
+	char *key;   /* in "measured" */
 	char *model; /* for people; the shape below decides what it applies to */
 	int64_t tensor_parallel;
 	/* the shape, as in model/shape.h */
@@ -40,7 +41,7 @@ struct mc_measured {
 	char *method;        /* how it was fitted */
 	char *trust_reason;  /* why the trusted range is that wide */
 	char *batch_growth;  /* where growth with the batch comes from */
-	json_t *points;      /* array: every sample, what the fit says, and the error */
+	json_t *points;      /* object of lists: every sample, what the fit says, and the error; or NULL */
 	struct mc_conf conf; /* owns the strings */
 };
 
@@ -68,7 +69,7 @@ struct mc_profile {
 	double flops_efficiency, attention_efficiency, memory_efficiency, launch_s_per_layer;
 	struct mc_range trust;
 	char *analytic_source;
-	json_t *measured_json;        /* as read; array or NULL */
+	json_t *measured_json;        /* as read; object or NULL */
 	struct mc_measured *measured; /* n_measured, may be none */
 	int64_t n_measured;
 };

@@ -124,7 +124,7 @@ int mc_roofline_check(const struct mc_cost *c, const struct mc_profile *p, struc
 	if (!part)
 		return 0;
 	if (e)
-		snprintf(key, sizeof key, "measured[%d].%s", (int)(e - p->measured), part);
+		snprintf(key, sizeof key, "measured.%.40s.%s", e->key, part);
 	else
 		snprintf(key, sizeof key, "%s", part);
 	mc_err_at(err, p->path, 0, 0, key);
