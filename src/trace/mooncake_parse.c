@@ -132,13 +132,29 @@ static int get_record(const json_t *o, bool big, struct mc_mooncake_record *r, s
 	return 0;
 }
 
+/* jansson overlooks a NUL after a number. */
+static int refuse_nul(const char *line, size_t n, struct mc_err *err)
+{
+	const char *nul = memchr(line, 0, n);
+
+	if (!nul)
+		return 0;
+	mc_err_set(err, MC_USAGE, "not JSON: a NUL byte; expected one JSON object a line");
+	if (err && !err->column)
+		err->column = nul - line + 1;
+	return MC_USAGE;
+}
+
 int mc_mooncake_parse(const char *line, size_t n, struct mc_mooncake_record *r, struct mc_err *err)
 {
 	json_error_t e;
-	json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
+	json_t *o;
 	bool big = false;
 	int rc;
 
+	if (refuse_nul(line, n, err))
+		return MC_USAGE;
+	o = json_loadb(line, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
 	if (!o && json_error_code(&e) == json_error_numeric_overflow) {
 		big = true;
 		o = json_loadb(line, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL,

@@ -72,26 +72,24 @@ static bool scan_timestamp(struct scan *s, mc_time *out)
 	uint64_t ms;
 	double ns;
 
-	if (scan_uint(s, INT64_MAX / MC_NS_PER_MS, &ms)) {
-		*out = (mc_time)ms * MC_NS_PER_MS;
-		return true;
-	}
-	if (s->p == start || s->p - start > 18)
+	if (!scan_digits(s, &ms) || ms > INT64_MAX / MC_NS_PER_MS)
 		return false;
+	*out = (mc_time)ms * MC_NS_PER_MS;
 	if (eat(s, '.')) {
 		if (!is_digit(s))
 			return false;
 		while (is_digit(s))
 			s->p++;
+		/* A byte follows that is no part of a number, so strtod stays inside the line. */
+		if (s->p == s->end)
+			return false;
+		ns = strtod(start, NULL) * 1e6;
+		if (!(ns < 9.2e18))
+			return false;
+		*out = (mc_time)(ns + 0.5);
 	}
-	/* An exponent is left to jansson. The number ends before the line does, so strtod stays inside it. */
-	if (s->p == s->end || *s->p == 'e' || *s->p == 'E')
-		return false;
-	ns = strtod(start, NULL) * 1e6;
-	if (!(ns < 9.2e18))
-		return false;
-	*out = (mc_time)(ns + 0.5);
-	return true;
+	/* An exponent is left to jansson. */
+	return s->p < s->end && *s->p != 'e' && *s->p != 'E';
 }
 
 static bool scan_ids(struct scan *s, struct mc_mooncake_ids *ids)
@@ -135,6 +133,9 @@ static bool skip_span(struct scan *s)
 	for (; s->p < s->end; s->p++) {
 		char c = *s->p;
 
+		/* jansson overlooks a NUL after a number. */
+		if (!c)
+			return false;
 		if (quoted) {
 			if (c == '\\' && ++s->p == s->end)
 				return false;

@@ -8,6 +8,8 @@ UNIT_TESTS = \
 	%D%/test_loop \
 	%D%/test_pool \
 	%D%/test_stream \
+	%D%/test_trace_input \
+	%D%/test_trace_mooncake \
 	%D%/test_units
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)
@@ -15,4 +17,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/kv_prompts.h %D%/unit.h
+EXTRA_DIST += %D%/kv_prompts.h %D%/trace_unit.h %D%/unit.h
