@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/command.h"
 
 #define ARGS_MAX 48
@@ -26,13 +27,13 @@ void mc_args_init(struct mc_args *a, int argc, char **argv, const struct mc_opti
 
 static int mistake(struct mc_args *a, const char *word)
 {
-	const char *names[ARGS_MAX], *near = NULL;
+	const char *names[ARGS_MAX + 1] = {0}, *near = NULL;
 	size_t n = 0;
 
 	for (const struct mc_option *o = a->options; o->name && n < ARGS_MAX; o++)
 		names[n++] = o->name;
 	if (word && !strncmp(word, "--", 2))
-		near = mc_cli_nearest(word + 2, names, n);
+		near = mc_suggest(word + 2, names);
 	if (near)
 		a->rc =
 		    mc_cli_misuse("%s: unknown option '%s'; did you mean '--%s'?", a->command, word, near);

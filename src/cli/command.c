@@ -57,49 +57,6 @@ void mc_cli_warn(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Levenshtein distance of two short words; long ones count as far. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b), row[64];
-
-	if (n >= 64 || m >= 64)
-		return 64;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
-const char *mc_cli_nearest(const char *wrong, const char *const *names, size_t n)
-{
-	size_t least = strlen(wrong) / 3 + 2;
-	const char *best = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t d = distance(wrong, names[i]);
-
-		if (d < least) {
-			least = d;
-			best = names[i];
-		}
-	}
-	return best;
-}
-
 int mc_cli_finish(int rc)
 {
 	/* An earlier write may have failed; its errno is long gone. */

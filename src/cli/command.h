@@ -31,9 +31,6 @@ int mc_cli_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "mooncake: warning: text" on stderr. */
 void mc_cli_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The name of `names` (n of them) that is nearest to `wrong`, or NULL when none is near. */
-const char *mc_cli_nearest(const char *wrong, const char *const *names, size_t n);
-
 /*
  * Flush stdout at the end of a command: a full disk or a closed pipe is an error that is told. Returns rc, or
  * MC_FAIL when rc was 0 and the flush failed.

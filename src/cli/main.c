@@ -2,17 +2,18 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "config.h"
 
 static int unknown(const char *name)
 {
-	const char *names[64], *near;
+	const char *names[64] = {0}, *near;
 	size_t n = 0;
 
-	for (const struct mc_command *const *c = mc_commands; *c && n < 64; c++)
+	for (const struct mc_command *const *c = mc_commands; *c && n < 63; c++)
 		names[n++] = (*c)->name;
-	near = mc_cli_nearest(name, names, n);
+	near = mc_suggest(name, names);
 	if (near)
 		return mc_cli_misuse("no command '%s'; did you mean '%s'? (mooncake help lists all)", name,
 				     near);

@@ -10,6 +10,7 @@ UNIT_TESTS = \
 	%D%/test_stream \
 	%D%/test_trace_input \
 	%D%/test_trace_mooncake \
+	%D%/test_trace_reader \
 	%D%/test_units
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)
