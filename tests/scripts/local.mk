@@ -1,5 +1,7 @@
 # Tests of the tree itself, and of the program as a whole. One script, one idea; TAP on stdout.
 SCRIPT_TESTS = \
+	%D%/determinism.sh \
+	%D%/docs.sh \
 	%D%/globals.sh \
 	%D%/words.sh
 dist_check_SCRIPTS += $(SCRIPT_TESTS)

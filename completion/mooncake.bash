@@ -1,0 +1,108 @@
+# bash completion for mooncake(1)                                                          -*- shell-script -*-
+
+# Words of the first column of `mooncake list WHAT`.
+_mooncake_names()
+{
+	"$1" list "$2" 2>/dev/null | awk '{ print $1 }'
+}
+
+# Keys of a scenario, from the first column of `mooncake help config`.
+_mooncake_keys()
+{
+	"$1" help config 2>/dev/null | awk '$1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ && $1 != "key" { print $1 }'
+}
+
+# The values that a key may have, where they are names.
+_mooncake_values()
+{
+	case $2 in
+	conductor.policy) _mooncake_names "$1" policies ;;
+	conductor.decode_policy) echo least-loaded random round-robin ;;
+	kv.evict) _mooncake_names "$1" evictors ;;
+	trace.format) _mooncake_names "$1" formats ;;
+	hardware) _mooncake_names "$1" profiles ;;
+	model) _mooncake_names "$1" models ;;
+	cluster.stream) echo layerwise after ;;
+	trace.spread_ticks | run.check | run.fast_forward) echo true false ;;
+	esac
+}
+
+_mooncake()
+{
+	local cur prev words cword key
+	if declare -F _init_completion >/dev/null; then
+		_init_completion -n = || return
+	else
+		cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+		words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+	fi
+	COMPREPLY=()
+	local program=${words[0]} commands='run compare trace fit list config help'
+
+	if ((cword == 1)); then
+		COMPREPLY=($(compgen -W "$commands --help --version" -- "$cur"))
+		return
+	fi
+	case $prev in
+	--set)
+		if [[ $cur == *=* ]]; then
+			key=${cur%%=*}
+			COMPREPLY=($(compgen -P "$key=" -W "$(_mooncake_values "$program" "$key")" -- "${cur#*=}"))
+		else
+			COMPREPLY=($(compgen -S = -W "$(_mooncake_keys "$program")" -- "$cur"))
+			compopt -o nospace
+		fi
+		return
+		;;
+	--across)
+		COMPREPLY=($(compgen -W "$(_mooncake_keys "$program")" -- "$cur"))
+		return
+		;;
+	--format)
+		COMPREPLY=($(compgen -W 'text json csv' -- "$cur"))
+		return
+		;;
+	--out-dir)
+		COMPREPLY=($(compgen -d -- "$cur"))
+		return
+		;;
+	--seed | --seeds | --explain | --capacities | --limit | --max-bad)
+		return
+		;;
+	esac
+	if [[ $cur == -* ]]; then
+		case ${words[1]} in
+		run) COMPREPLY=($(compgen -W '--set --seed --seeds --format -o --out-dir --explain --check --help' -- "$cur")) ;;
+		compare) COMPREPLY=($(compgen -W '--across --set --seed --seeds --format -o --help' -- "$cur")) ;;
+		trace) COMPREPLY=($(compgen -W '--capacities --format --limit --max-bad --seed -o --help' -- "$cur")) ;;
+		config) COMPREPLY=($(compgen -W '--set --format --help' -- "$cur")) ;;
+		*) COMPREPLY=($(compgen -W '--format -o --help' -- "$cur")) ;;
+		esac
+		return
+	fi
+	case ${words[1]} in
+	list) COMPREPLY=($(compgen -W 'policies evictors formats profiles models' -- "$cur")) ;;
+	help) COMPREPLY=($(compgen -W "$commands config metrics" -- "$cur")) ;;
+	trace)
+		if ((cword == 2)); then
+			COMPREPLY=($(compgen -W 'stat head gen convert' -- "$cur"))
+			return
+		fi
+		COMPREPLY=($(compgen -f -- "$cur"))
+		compopt -o filenames
+		;;
+	config)
+		if ((cword == 2)); then
+			COMPREPLY=($(compgen -W 'show check' -- "$cur"))
+			return
+		fi
+		COMPREPLY=($(compgen -f -- "$cur"))
+		compopt -o filenames
+		;;
+	*)
+		COMPREPLY=($(compgen -f -- "$cur"))
+		compopt -o filenames
+		;;
+	esac
+} &&
+	complete -F _mooncake mooncake
