@@ -2,6 +2,7 @@ libmooncake_a_SOURCES += \
 	%D%/err.c %D%/err.h \
 	%D%/file.c %D%/file.h \
 	%D%/hash.h \
+	%D%/map.c %D%/map.h \
 	%D%/str.c %D%/str.h \
 	%D%/suggest.c %D%/suggest.h \
 	%D%/time.h \

@@ -1,13 +1,17 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
+	%D%/test_ci \
 	%D%/test_conf \
 	%D%/test_err \
 	%D%/test_evict \
+	%D%/test_file \
 	%D%/test_flow \
 	%D%/test_index \
 	%D%/test_loop \
+	%D%/test_map \
 	%D%/test_pool \
 	%D%/test_stream \
+	%D%/test_summary \
 	%D%/test_trace_input \
 	%D%/test_trace_mooncake \
 	%D%/test_trace_reader \
