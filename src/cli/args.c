@@ -1,13 +1,12 @@
 #include "cli/args.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
+#include "base/units.h"
 #include "cli/command.h"
 
 #define ARGS_MAX 48
@@ -100,33 +99,58 @@ int mc_args_next(struct mc_args *a)
 	return MC_ARGS_DONE;
 }
 
+/* A value that is no number at all, told in the words of units.h. */
+static bool no_number(struct mc_args *a, const struct mc_err *err)
+{
+	a->rc = mc_cli_misuse("%s: --%s: %s", a->command, a->name, err->text);
+	return false;
+}
+
 bool mc_args_int(struct mc_args *a, int64_t min, int64_t max, int64_t *out)
 {
-	char *end;
-	long long v;
+	struct mc_err err = {0};
+	int64_t v;
 
-	errno = 0;
-	v = strtoll(a->value, &end, 10);
-	if (end != a->value && !*end && !errno && v >= min && v <= max) {
+	if (mc_units_count(a->value, &v, &err))
+		return no_number(a, &err);
+	if (v >= min && v <= max) {
 		*out = v;
 		return true;
 	}
-	a->rc = mc_cli_misuse("%s: --%s %s: expected an integer from %lld to %lld", a->command, a->name,
+	a->rc = mc_cli_misuse("%s: --%s: %s is out of range; expected %lld to %lld", a->command, a->name,
 			      a->value, (long long)min, (long long)max);
 	return false;
 }
 
 bool mc_args_real(struct mc_args *a, double min, double max, double *out)
 {
-	char *end;
-	double v = strtod(a->value, &end);
+	struct mc_err err = {0};
+	double v;
 
-	if (end != a->value && !*end && !isnan(v) && v >= min && v <= max) {
+	if (mc_units_real(a->value, &v, &err))
+		return no_number(a, &err);
+	if (v >= min && v <= max) {
 		*out = v;
 		return true;
 	}
-	a->rc = mc_cli_misuse("%s: --%s %s: expected a number from %g to %g", a->command, a->name, a->value,
-			      min, max);
+	a->rc = mc_cli_misuse("%s: --%s: %s is out of range; expected %g to %g", a->command, a->name,
+			      a->value, min, max);
+	return false;
+}
+
+bool mc_args_time(struct mc_args *a, mc_time *out)
+{
+	struct mc_err err = {0};
+	mc_time v;
+
+	if (mc_units_time(a->value, &v, &err))
+		return no_number(a, &err);
+	if (v >= 0) {
+		*out = v;
+		return true;
+	}
+	a->rc = mc_cli_misuse("%s: --%s: %s is negative; expected a time from 0 on", a->command, a->name,
+			      a->value);
 	return false;
 }
 

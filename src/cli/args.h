@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/time.h"
+
 #define MC_ARGS_DONE 0  /* no more options */
 #define MC_ARGS_STOP -1 /* leave with a->rc: help was shown, or a mistake was told */
 
@@ -43,9 +45,13 @@ void mc_args_init(struct mc_args *a, int argc, char **argv, const struct mc_opti
 /* The code of the next option, MC_ARGS_DONE or MC_ARGS_STOP. */
 int mc_args_next(struct mc_args *a);
 
-/* The last option's value as a number within [min, max]; a mistake is told, a->rc set, and false returned. */
+/*
+ * The last option's value as a number within [min, max], with units as in a scenario ("10K", "30s"); a
+ * mistake is told, a->rc set, and false returned.
+ */
 bool mc_args_int(struct mc_args *a, int64_t min, int64_t max, int64_t *out);
 bool mc_args_real(struct mc_args *a, double min, double max, double *out);
+bool mc_args_time(struct mc_args *a, mc_time *out); /* 0 or more */
 /* The last option's value is one of the words (NULL-terminated): its place in *out, which is an int. */
 bool mc_args_choice(struct mc_args *a, const char *const *words, int *out);
 

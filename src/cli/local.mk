@@ -7,7 +7,11 @@ mooncake_SOURCES = \
 	%D%/cmd_help.c \
 	%D%/cmd_trace.c \
 	%D%/command.c %D%/command.h \
-	%D%/main.c
+	%D%/main.c \
+	%D%/trace_cli.c %D%/trace_cli.h \
+	%D%/trace_gen.c \
+	%D%/trace_head.c \
+	%D%/trace_stat.c
 nodist_mooncake_SOURCES = %D%/command_registry.c
 mooncake_LDADD = $(MC_LIBS)
 CLEANFILES += %D%/command_registry.c

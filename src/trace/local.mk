@@ -4,12 +4,16 @@ libmooncake_a_SOURCES += \
 	%D%/format.h \
 	%D%/format_mooncake.c \
 	%D%/input.c %D%/input.h \
+	%D%/lru.c %D%/lru.h \
 	%D%/mooncake.h \
 	%D%/mooncake_parse.c \
 	%D%/mooncake_scan.c \
+	%D%/number.c %D%/number.h \
 	%D%/reader.c %D%/reader.h \
 	%D%/reshape.c %D%/reshape.h \
-	%D%/store.c %D%/store.h
+	%D%/stats.c %D%/stats.h \
+	%D%/store.c %D%/store.h \
+	%D%/write.c %D%/write.h
 nodist_libmooncake_a_SOURCES += %D%/format_registry.c
 CLEANFILES += %D%/format_registry.c
 %D%/format_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh

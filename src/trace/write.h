@@ -1,0 +1,33 @@
+/* Writing Mooncake's JSON lines: to a file that appears whole or not at all, compressed when its name ends in
+ * .zst. */
+#ifndef MC_TRACE_WRITE_H
+#define MC_TRACE_WRITE_H
+
+#include <stdbool.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "trace/store.h"
+
+struct mc_trace_writer {
+	struct mc_file file;
+	void *zstd; /* ZSTD_CStream, NULL when plain */
+	char *out;  /* compressed bytes on their way */
+	size_t out_size;
+	bool failed;        /* zstd did */
+	struct mc_str text; /* not yet written */
+};
+
+/* path "-" is stdout. */
+int mc_trace_writer_open(struct mc_trace_writer *w, const char *path, struct mc_err *err);
+/* Append a request. Errors are kept for the close. The timestamp is exact: as many decimals of a ms as it
+ * takes. */
+void mc_trace_writer_put(struct mc_trace_writer *w, mc_time arrival, uint32_t input, uint32_t output,
+			 const uint64_t *ids, uint64_t n_ids);
+/* Finish: the file is there, or an error (MC_FAIL) says why not. */
+int mc_trace_writer_close(struct mc_trace_writer *w, struct mc_err *err);
+
+/* A whole trace. */
+int mc_trace_write(const struct mc_trace *t, const char *path, struct mc_err *err);
+
+#endif
