@@ -63,18 +63,16 @@ static bool non_negative(const double *coef, size_t terms)
 	return true;
 }
 
-int mc_fit_relative(const double *x, const double *y, size_t rows, size_t terms, double *coef,
-		    struct mc_err *err)
+bool mc_fit_relative(const double *x, const double *y, size_t rows, size_t terms, double *coef)
 {
 	const struct problem p = {x, y, rows, terms};
 	double c[TERMS_MAX], chisq, best = INFINITY;
 	unsigned all = (1u << terms) - 1, mask;
 
 	if (rows < terms || solve(&p, all, coef, &chisq) < terms)
-		return mc_err_set(err, MC_USAGE, "%zu samples do not determine %zu coefficients", rows,
-				  terms);
+		return false;
 	if (non_negative(coef, terms))
-		return 0;
+		return true;
 	/* At most 15 subsets: trying all is exact and simple. */
 	for (mask = 1; mask < all; mask++) {
 		solve(&p, mask, c, &chisq);
@@ -83,7 +81,7 @@ int mc_fit_relative(const double *x, const double *y, size_t rows, size_t terms,
 			memcpy(coef, c, terms * sizeof *c);
 		}
 	}
-	return 0;
+	return true;
 }
 
 /* To the digits of the file, so that its residuals are those of its own coefficients. */
@@ -129,7 +127,7 @@ static int fit_kind(const struct mc_samples *s, bool decode, double *coef, struc
 {
 	size_t terms = decode ? 2 : 4, rows = 0, i;
 	double *x = mc_xcalloc(s->n * terms + 1, sizeof *x), *y = mc_xcalloc(s->n + 1, sizeof *y);
-	int rc;
+	int rc = 0;
 
 	for (i = 0; i < s->n; i++) {
 		if (s->at[i].decode != decode)
@@ -137,11 +135,11 @@ static int fit_kind(const struct mc_samples *s, bool decode, double *coef, struc
 		sample_terms(&s->at[i], x + rows * terms);
 		y[rows++] = s->at[i].seconds / (double)s->at[i].iterations;
 	}
-	rc = mc_fit_relative(x, y, rows, terms, coef, err);
-	if (rc)
-		mc_err_at(err, NULL, 0, 0,
-			  decode ? "decode (needs two contexts)"
-				 : "prefill (needs three lengths, and cached prompts of two)");
+	if (!mc_fit_relative(x, y, rows, terms, coef))
+		rc = mc_err_set(err, MC_USAGE,
+				"%zu %s samples do not determine the %zu coefficients; expected %s", rows,
+				decode ? "decode" : "prefill", terms,
+				decode ? "two contexts" : "prompts of three lengths, and cached ones of two");
 	round_digits(coef, terms);
 	free(x);
 	free(y);

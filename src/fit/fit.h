@@ -25,11 +25,10 @@ struct mc_fit {
 };
 
 /*
- * Weighted least squares with non-negative coefficients: x is rows * terms, row-major; every y > 0. A problem
- * that does not determine all terms is an error (MC_USAGE).
+ * Weighted least squares with non-negative coefficients: x is rows * terms (at most 4), row-major; every y >
+ * 0. False when the problem does not determine all terms; coef is then unspecified.
  */
-int mc_fit_relative(const double *x, const double *y, size_t rows, size_t terms, double *coef,
-		    struct mc_err *err);
+bool mc_fit_relative(const double *x, const double *y, size_t rows, size_t terms, double *coef);
 
 /* hardware: bounds the trusted range by what its VRAM holds. */
 int mc_fit_samples(struct mc_fit *f, const struct mc_samples *s, const struct mc_profile *hardware,

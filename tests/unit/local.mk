@@ -2,14 +2,19 @@
 UNIT_TESTS = \
 	%D%/test_ci \
 	%D%/test_conf \
+	%D%/test_cost \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_file \
+	%D%/test_fit \
 	%D%/test_flow \
 	%D%/test_index \
 	%D%/test_loop \
 	%D%/test_map \
+	%D%/test_pipeline \
 	%D%/test_pool \
+	%D%/test_profile \
+	%D%/test_shape \
 	%D%/test_stream \
 	%D%/test_summary \
 	%D%/test_trace_input \
@@ -22,4 +27,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/kv_prompts.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/kv_prompts.h %D%/profile_text.h %D%/trace_unit.h %D%/unit.h
