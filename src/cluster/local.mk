@@ -1,1 +1,4 @@
-libmooncake_a_SOURCES +=
+libmooncake_a_SOURCES += \
+	%D%/metrics.c %D%/metrics.h \
+	%D%/metrics_defs.c \
+	%D%/verdict.c %D%/verdict.h

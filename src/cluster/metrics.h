@@ -1,5 +1,6 @@
 /*
- * Metrics of a run, each defined once (mc_metric_defs: the text of `help metrics`). Percentiles are exact (nearest rank).
+ * Metrics of a run, each defined once (mc_metric_defs: the text of `help metrics`). Percentiles are exact
+ * (nearest rank).
  */
 #ifndef MC_CLUSTER_METRICS_H
 #define MC_CLUSTER_METRICS_H
@@ -19,38 +20,46 @@ struct mc_length_class {
 };
 
 struct mc_metrics {
-	int64_t total, completed, rejected, failed, unfinished, effective, warmup; /* requests; warmup is not in total */
+	int64_t total, completed, rejected, failed, unfinished, effective,
+	    warmup; /* requests; warmup is not in total */
 	int64_t rejected_by[MC_REFUSALS];
 	struct mc_summary ttft, handover, ttft_handover, tbt, itl, tpot, e2e; /* seconds */
-	int64_t ttft_met, tbt_met; /* completed requests */
+	int64_t ttft_met, tbt_met;                                            /* completed requests */
 	double effective_ratio;
-	int64_t input_tokens, hit_tokens, local_hit_tokens, remote_hit_tokens; /* dispatched, counted requests */
-	int64_t output_tokens;     /* of completed requests */
+	int64_t input_tokens, hit_tokens, local_hit_tokens,
+	    remote_hit_tokens; /* dispatched, counted requests */
+	int64_t output_tokens; /* of completed requests */
 	double hit_ratio;
 	double compute_s_mean, gpu_time_s_mean, queue_s_mean, fetch_wait_s_mean; /* a completed prefill */
-	double ttft_error_mean_s;  /* mean of |predicted - actual| TTFT */
+	double ttft_error_mean_s; /* mean of |predicted - actual| TTFT */
 	double prefill_busy_ratio, decode_busy_ratio, batch_mean;
 	int64_t iterations;
 	double network_bytes, busiest_link_ratio;
-	uint32_t busiest_link;
+	uint32_t busiest_link; /* MC_NONE: no links */
 	double requests_per_s, input_tokens_per_s, output_tokens_per_s;
-	double duration_s;         /* from the end of the warm-up to the last event */
-	double outside_fit_ratio, outside_trust_ratio; /* share of counted requests beyond the profile's ranges */
-	bool steady;               /* queues did not grow over the last half of the arrivals */
-	double queue_growth;       /* mean prefill wait in the last quarter over that in the one before */
+	double duration_s; /* from the end of the warm-up to the last event */
+	double outside_fit_ratio,
+	    outside_trust_ratio; /* share of counted requests beyond the profile's ranges */
+	double batch_outside_fit_ratio,
+	    batch_outside_trust_ratio; /* the same of decode iterations, by their batch */
+	bool steady;                   /* queues did not grow over the last half of the arrivals */
+	double queue_growth;           /* mean prefill wait in the last quarter over that in the one before */
 	struct mc_length_class by_length[MC_LENGTH_CLASSES];
-	char bottleneck[256];      /* one line: which pool, link or tier, how much, when */
+	char bottleneck[256]; /* one line: which pool, link or tier, how much, when */
 };
 
 void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_result *r,
 			struct mc_metrics *m);
 
 struct mc_metric_def {
-	const char *key;  /* as in the JSON result: "ttft_s", "cache.hit_ratio" */
+	const char *key; /* as in the JSON result: "ttft_s", "cache.hit_ratio" */
 	const char *unit;
 	const char *text; /* the definition */
 };
 
 extern const struct mc_metric_def mc_metric_defs[]; /* ends with a NULL key */
+
+/* The definition of "ttft_s.p99": the longest defined key that it is or that it lies below. NULL: none. */
+const struct mc_metric_def *mc_metric_find(const char *key);
 
 #endif

@@ -1,0 +1,132 @@
+/* What each metric means: `help metrics`, and the test that every key of a JSON result is defined. */
+#include "cluster/metrics.h"
+
+#include <string.h>
+
+#define SUMMARY "each {mean,p50,p90,p95,p99,max,count}; percentiles are exact (nearest rank)"
+
+const struct mc_metric_def mc_metric_defs[] = {
+    {"requests.total", "requests",
+     "requests that arrived after run.warmup; completed + rejected + failed + unfinished"},
+    {"requests.completed", "requests", "requests whose last token exists"},
+    {"requests.rejected", "requests", "requests that the Conductor refused: see rejected_by"},
+    {"requests.failed", "requests", "requests lost to a fault and not retried"},
+    {"requests.unfinished", "requests",
+     "requests still in the cluster when the run stopped (run.until, or interrupted)"},
+    {"requests.effective", "requests", "completed requests with TTFT <= slo.ttft and TBT <= slo.tbt"},
+    {"requests.warmup", "requests",
+     "requests that arrived within run.warmup: simulated, counted nowhere else"},
+    {"rejected_by", "requests",
+     "refused requests by reason; decode_capacity: prompt and output exceed any decode node's KV memory"},
+    {"ttft_s", "s", "time to first token: arrival to the end of prefill, over completed prefills; " SUMMARY},
+    {"handover_s", "s",
+     "end of prefill to the last KV block received by the decode node, over requests that go to decode"},
+    {"ttft_handover_s", "s",
+     "ttft + handover (0 for a one-token output): what is compared with figures 13 and 15 of the FAST'25 "
+     "paper"},
+    {"tbt_s", "s",
+     "time between tokens of a request: the mean of its longest ceil(10 %) token intervals (the paper's "
+     "definition), over "
+     "completed requests with two output tokens or more"},
+    {"itl_s", "s",
+     "inter-token latency: every single token interval at decode nodes of counted requests; the first one "
+     "starts when the "
+     "request has all its KV at the decode node, so waiting for a batch slot counts and the hand-over does "
+     "not"},
+    {"tpot_s", "s",
+     "time per output token: (end - hand-over end) / (output tokens - 1), over completed requests with two "
+     "output "
+     "tokens or more"},
+    {"e2e_s", "s", "arrival to the last token, over completed requests"},
+    {"slo.ttft_s", "s", "the objective slo.ttft"},
+    {"slo.tbt_s", "s", "the objective slo.tbt"},
+    {"slo.ttft_met", "requests", "completed requests with TTFT <= slo.ttft"},
+    {"slo.tbt_met", "requests",
+     "completed requests with TBT <= slo.tbt; a one-token output has no interval and meets it"},
+    {"slo.effective_ratio", "ratio",
+     "requests.effective / requests.total: rejected and unfinished ones are not effective"},
+    {"cache.input_tokens", "tokens", "prompt tokens of dispatched requests"},
+    {"cache.hit_tokens", "tokens",
+     "of those, tokens of leading blocks found in the KV pool when the request was placed; at most all but "
+     "the last token"},
+    {"cache.hit_ratio", "ratio", "hit_tokens / input_tokens"},
+    {"cache.local_hit_tokens", "tokens", "hit tokens found in DRAM of the chosen prefill node"},
+    {"cache.remote_hit_tokens", "tokens", "hit tokens fetched from another node's DRAM"},
+    {"cache.ssd_hit_tokens", "tokens", "hit tokens read from SSD; 0: this version has no SSD tier"},
+    {"cache.fetched_bytes", "bytes", "KV moved between prefill nodes, whole run"},
+    {"cache.evicted_blocks", "blocks", "blocks evicted from DRAM pools, whole run"},
+    {"cache.unstored_blocks", "blocks", "blocks not kept since all of a pool was in use (pinned), whole run"},
+    {"prefill.compute_s_mean", "s",
+     "engine time of the forward passes alone, mean of completed prefills (figure 8)"},
+    {"prefill.gpu_time_s_mean", "s",
+     "compute plus loading the cached prefix from the node's own DRAM; no queueing, no fetch"},
+    {"prefill.queue_s_mean", "s", "decision to the start of prefill"},
+    {"prefill.fetch_wait_s_mean", "s", "time that prefill stood still for blocks of other nodes"},
+    {"prefill.busy_ratio", "ratio",
+     "engine time of all prefill nodes / (nodes x time to the last event), whole run"},
+    {"prefill.prediction_error_s_mean", "s",
+     "mean of |TTFT predicted at the decision - TTFT|, over completed prefills"},
+    {"decode.busy_ratio", "ratio",
+     "time in iterations of all decode nodes / (nodes x time to the last event), whole run"},
+    {"decode.batch_mean", "requests", "requests of an iteration, mean over all iterations, whole run"},
+    {"decode.iterations", "iterations", "decode iterations, whole run"},
+    {"network.bytes", "bytes", "KV moved between prefill nodes and to decode nodes, whole run"},
+    {"network.busiest_link_ratio", "ratio",
+     "bytes / (capacity x time to the last event) of the busiest link, whole run"},
+    {"network.busiest_link", "name", "which link that is: a node and a direction"},
+    {"throughput.requests_per_s", "1/s", "completed requests / duration"},
+    {"throughput.input_tokens_per_s", "1/s", "prompt tokens of completed prefills / duration"},
+    {"throughput.output_tokens_per_s", "1/s", "output tokens of completed requests / duration"},
+    {"duration_s", "s", "simulated time from the end of run.warmup to the last event of a request"},
+    {"events", "events", "events that the simulator handled; work done, no property of the cluster"},
+    {"steady.is_steady", "true/false",
+     "false when queues were still growing: in the last quarter of the arrival period the mean prefill wait "
+     "(predicted "
+     "T_queue, mean over nodes and samples) was over 1.5 times that of the quarter before and higher by over "
+     "a tenth of "
+     "slo.ttft, or the same held for requests waiting for a batch slot (and by over one a decode node). Runs "
+     "of fewer "
+     "than 8 samples are not judged. Means of an unsteady run depend on its length"},
+    {"steady.queue_growth", "ratio",
+     "mean prefill wait of the last quarter of the arrival period / that of the quarter before, each taken "
+     "as at least "
+     "1 ms; 0: not judged"},
+    {"range.outside_fit_ratio", "ratio",
+     "share of requests with a prompt or context beyond the range that the profile was fitted on: "
+     "extrapolated"},
+    {"range.outside_trust_ratio", "ratio",
+     "share of requests beyond the wider range that the profile is trusted on"},
+    {"range.batch_outside_fit_ratio", "ratio",
+     "share of decode iterations with a batch beyond the fitted one"},
+    {"range.batch_outside_trust_ratio", "ratio",
+     "share of decode iterations with a batch beyond the trusted one"},
+    {"ignored", "", "settings that were given and had no effect on this run, with the reason: {key, reason}"},
+    {"by_length", "",
+     "the same by prompt length (k = 1,024 tokens): {over_tokens, max_tokens (null: no limit), requests, "
+     "completed, "
+     "effective, hit_ratio, ttft_s, tbt_s}"},
+    {"bottleneck", "text",
+     "the most loaded part: prefill pool (nodes busy, or mean wait / slo.ttft), decode pool (iteration time "
+     "of the largest "
+     "batch / slo.tbt, or VRAM of the fullest node), busiest link; each the highest mean over a window of a "
+     "twentieth of the "
+     "run, named with the span in which it stayed within 10 % of that. \"none\" below 70 %"},
+    {"incomplete", "true/false", "the run was interrupted: figures are of the requests up to then"},
+    {NULL, NULL, NULL},
+};
+
+const struct mc_metric_def *mc_metric_find(const char *key)
+{
+	const struct mc_metric_def *best = NULL;
+	size_t longest = 0;
+
+	for (const struct mc_metric_def *d = mc_metric_defs; d->key; d++) {
+		size_t n = strlen(d->key);
+
+		if (n > longest && !strncmp(key, d->key, n) && (!key[n] || key[n] == '.')) {
+			best = d;
+			longest = n;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,196 @@
+#include "cluster/verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+
+#define STEADY_SAMPLES 8 /* fewer are not judged */
+#define STEADY_GROWTH  1.5
+#define SATURATED      0.70 /* below it, nothing is called a bottleneck */
+#define SPAN_SHARE     0.90 /* the span named: where the load stays within this share of its peak */
+
+/* Mean wait of prefill in s, and of the requests that wait for a batch slot, in samples of [from, to). */
+static size_t quarter(const struct mc_result *r, double from, double to, double *wait_s, double *waiting)
+{
+	size_t n = 0;
+
+	*wait_s = *waiting = 0;
+	for (size_t i = 0; i < r->samples.n; i++) {
+		const struct mc_sample *a = &r->samples.at[i];
+		double at = mc_time_to_s(a->at);
+
+		if (at < from || at >= to)
+			continue;
+		*wait_s += mc_time_to_s(a->prefill_wait_mean);
+		*waiting += a->decode_waiting;
+		n++;
+	}
+	if (n) {
+		*wait_s /= (double)n;
+		*waiting /= (double)n;
+	}
+	return n;
+}
+
+void mc_verdict_steady(const struct mc_scenario *s, const struct mc_result *r, struct mc_metrics *m)
+{
+	double first = mc_time_to_s(s->run.warmup), last = first, wait[2], waiting[2], span;
+	size_t n[2];
+
+	m->steady = true;
+	m->queue_growth = 0;
+	for (int64_t i = 0; i < r->n_rows && r->row[i].arrival <= r->end; i++)
+		last = mc_time_to_s(r->row[i].arrival);
+	span = last - first;
+	n[0] = quarter(r, first + span / 2, first + span * 3 / 4, &wait[0], &waiting[0]);
+	n[1] = quarter(r, first + span * 3 / 4, last, &wait[1], &waiting[1]);
+	if (n[0] < STEADY_SAMPLES / 4 || n[1] < STEADY_SAMPLES / 4)
+		return;
+	m->queue_growth = (wait[1] > 1e-3 ? wait[1] : 1e-3) / (wait[0] > 1e-3 ? wait[0] : 1e-3);
+	if (m->queue_growth > STEADY_GROWTH && wait[1] - wait[0] > mc_time_to_s(s->slo.ttft) / 10)
+		m->steady = false;
+	if (waiting[1] > STEADY_GROWTH * waiting[0] && waiting[1] - waiting[0] > r->n_decode)
+		m->steady = false;
+}
+
+enum part { PREFILL, DECODE, LINK, PARTS };
+
+static double load(const struct mc_scenario *s, const struct mc_result *r, enum part part,
+		   const struct mc_sample *a)
+{
+	double busy, slo;
+
+	if (part == LINK)
+		return a->link_ratio_max;
+	if (part == DECODE) {
+		slo = s->slo.tbt > 0 ? (double)a->decode_iteration_max / (double)s->slo.tbt : 0;
+		return slo > a->decode_kv_ratio_max ? slo : a->decode_kv_ratio_max;
+	}
+	busy = a->prefill_running >= r->n_prefill ? 1 : (double)a->prefill_running / r->n_prefill;
+	slo = s->slo.ttft > 0 ? (double)a->prefill_wait_mean / (double)s->slo.ttft : 0;
+	return slo > busy ? slo : busy;
+}
+
+struct span {
+	double peak, mean; /* of the smoothed load; of the load over the span */
+	size_t from, to;   /* samples, inclusive */
+};
+
+/* Where a part's load, smoothed over w samples, is highest, extended while it stays near that. */
+static struct span busiest_span(const struct mc_scenario *s, const struct mc_result *r, enum part part,
+				size_t w)
+{
+	size_t n = r->samples.n, at = 0;
+	double *smooth = mc_xcalloc(n - w + 1, sizeof *smooth), sum = 0;
+	struct span p = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		sum += load(s, r, part, &r->samples.at[i]);
+		if (i + 1 < w)
+			continue;
+		smooth[i + 1 - w] = sum / (double)w;
+		if (smooth[i + 1 - w] > p.peak) {
+			at = i + 1 - w;
+			p.peak = smooth[at];
+		}
+		sum -= load(s, r, part, &r->samples.at[i + 1 - w]);
+	}
+	p.from = p.to = at;
+	while (p.from > 0 && smooth[p.from - 1] >= SPAN_SHARE * p.peak)
+		p.from--;
+	while (p.to < n - w && smooth[p.to + 1] >= SPAN_SHARE * p.peak)
+		p.to++;
+	p.to += w - 1;
+	for (size_t i = p.from; i <= p.to; i++)
+		p.mean += load(s, r, part, &r->samples.at[i]);
+	p.mean /= (double)(p.to - p.from + 1);
+	free(smooth);
+	return p;
+}
+
+/* Means of what the line shows, over a span. */
+struct shown {
+	double busy, wait_s, iteration_s, kv, link, batch;
+	uint32_t busiest;
+};
+
+static struct shown show(const struct mc_result *r, const struct span *p)
+{
+	struct shown x = {.busiest = MC_NONE};
+	double n = (double)(p->to - p->from + 1), top = -1;
+
+	for (size_t i = p->from; i <= p->to; i++) {
+		const struct mc_sample *a = &r->samples.at[i];
+
+		x.busy +=
+		    (a->prefill_running >= r->n_prefill ? 1 : (double)a->prefill_running / r->n_prefill) / n;
+		x.wait_s += mc_time_to_s(a->prefill_wait_mean) / n;
+		x.iteration_s += mc_time_to_s(a->decode_iteration_max) / n;
+		x.kv += a->decode_kv_ratio_max / n;
+		x.link += a->link_ratio_max / n;
+		x.batch += a->decode_batch_max / n;
+		if (a->link_ratio_max > top) {
+			top = a->link_ratio_max;
+			x.busiest = a->link_max;
+		}
+	}
+	return x;
+}
+
+static void name_part(const struct mc_scenario *s, const struct mc_result *r, enum part part,
+		      const struct span *p, struct mc_metrics *m)
+{
+	struct shown x = show(r, p);
+	double from = mc_time_to_s(r->samples.at[p->from].at - s->run.sample),
+	       to = mc_time_to_s(r->samples.at[p->to].at);
+	char link[64], *out = m->bottleneck;
+	size_t n = sizeof m->bottleneck;
+
+	if (from < 0)
+		from = 0;
+	if (part == PREFILL)
+		snprintf(out, n, "prefill pool, %.0f %% busy from %.0f s to %.0f s (mean wait %.1f s)",
+			 100 * x.busy, from, to, x.wait_s);
+	else if (part == LINK)
+		snprintf(out, n, "link %s, %.0f %% busy from %.0f s to %.0f s",
+			 mc_cluster_link_name(r, x.busiest, link, sizeof link), 100 * x.link, from, to);
+	else
+		snprintf(out, n,
+			 "decode pool, iterations of %.0f ms at batch %.0f in the fullest node (slo.tbt %.0f "
+			 "ms), VRAM %.0f %% "
+			 "full, from %.0f s to %.0f s",
+			 1e3 * x.iteration_s, x.batch, 1e3 * mc_time_to_s(s->slo.tbt), 100 * x.kv, from, to);
+}
+
+void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *r, struct mc_metrics *m)
+{
+	static const char *const name[PARTS] = {"prefill pool", "decode pool", "busiest link"};
+	size_t n = r->samples.n, w = n / 20 ? n / 20 : 1, at;
+	struct span p[PARTS];
+	enum part best = PREFILL;
+	char *out = m->bottleneck;
+
+	if (!n) {
+		snprintf(out, sizeof m->bottleneck, "unknown: the run is shorter than run.sample");
+		return;
+	}
+	for (enum part i = PREFILL; i < PARTS; i++) {
+		p[i] = busiest_span(s, r, i, w);
+		if (p[i].peak > p[best].peak)
+			best = i;
+	}
+	if (p[best].peak >= SATURATED) {
+		name_part(s, r, best, &p[best], m);
+		return;
+	}
+	at = (size_t)snprintf(out, sizeof m->bottleneck, "none: at most");
+	for (enum part i = PREFILL; i < PARTS; i++)
+		at += (size_t)snprintf(out + at, sizeof m->bottleneck - at, "%s %s %.0f %%", i ? "," : "",
+				       name[i], 100 * p[i].peak);
+	if (r->evicted_blocks)
+		snprintf(out + at, sizeof m->bottleneck - at, " loaded; DRAM pools evicted %llu blocks",
+			 (unsigned long long)r->evicted_blocks);
+	else
+		snprintf(out + at, sizeof m->bottleneck - at, " loaded; DRAM pools never full");
+}

@@ -1,0 +1,45 @@
+#include "out/report.h"
+
+#include <string.h>
+
+#include "sched/policy.h"
+
+const struct mc_sink *mc_sink_find(const char *name)
+{
+	for (const struct mc_sink *const *s = mc_sinks; *s; s++)
+		if (!strcmp((*s)->name, name))
+			return *s;
+	return NULL;
+}
+
+void mc_report_dump(FILE *out, const json_t *doc)
+{
+	char *text = json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+
+	fputs(text, out);
+	fputc('\n', out);
+	free(text);
+}
+
+static void ignore(const struct mc_conf *conf, const char *key, const char *reason,
+		   struct mc_ignored_list *list)
+{
+	if (mc_conf_is_set(conf, key))
+		mc_vec_push(list, ((struct mc_ignored){key, reason}));
+}
+
+void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
+{
+	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
+	const struct mc_decode_policy *decode = mc_decode_policy_find(s->conductor.decode_policy);
+
+	if (policy && decode && !policy->uses_seed && !decode->uses_seed && !s->trace.spread_ticks)
+		ignore(conf, "seed", "nothing is random in this run", list);
+	if (s->cluster.prefill_group == 1)
+		ignore(conf, "cluster.prefill_chunk",
+		       "chunks only matter in a prefill group of several nodes (cluster.prefill_group)",
+		       list);
+	if (policy && !policy->uses_threshold)
+		ignore(conf, "conductor.balancing_threshold", "this conductor.policy does not weigh fetching",
+		       list);
+}

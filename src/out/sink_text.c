@@ -1,0 +1,188 @@
+/* One screen for people: what users felt, what the cluster did, and as the last line what held it back. */
+#include <inttypes.h>
+
+#include "cluster/cluster.h"
+#include "base/units.h"
+#include "out/report.h"
+#include "out/textfmt.h"
+
+static void head(FILE *out, const struct mc_report *report)
+{
+	const struct mc_scenario *s = report->scenario;
+	char n[MC_GROUPED];
+
+	fprintf(out, "%-11s %s, mooncake %s, seed %" PRId64 "\n", "run", report->name, report->version,
+		s->seed);
+	fprintf(out, "%-11s %s, %s requests, fingerprint %016" PRIx64 "%s\n", "trace", s->trace.path,
+		mc_text_grouped(report->trace->n, n), report->trace->fingerprint,
+		s->trace.spread_ticks ? ", ticks spread" : "");
+	fprintf(out, "%-11s %" PRId64 " prefill + %" PRId64 " decode nodes of %s, %s", "cluster",
+		s->cluster.prefill, s->cluster.decode, report->profile, report->model);
+	if (s->cluster.prefill_group > 1)
+		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
+	fprintf(out, "\n%-11s %s, decode %s, KV pool of %s tokens a node, %s\n\n", "conductor",
+		s->conductor.policy, s->conductor.decode_policy, mc_text_grouped(s->kv.dram_tokens, n),
+		s->kv.evict);
+}
+
+static void requests(FILE *out, const struct mc_report *report)
+{
+	const struct mc_metrics *m = report->metrics;
+	const struct mc_scenario *s = report->scenario;
+	char a[MC_GROUPED], b[MC_GROUPED], t[2][MC_UNITS_TEXT];
+	double done = m->completed ? (double)m->completed : 1;
+
+	fprintf(out, "%-11s %s counted: %s completed", "requests", mc_text_grouped(m->total, a),
+		mc_text_grouped(m->completed, b));
+	for (int i = MC_TAKEN + 1; i < MC_REFUSALS; i++)
+		if (m->rejected_by[i])
+			fprintf(out, ", %s refused (%s)", mc_text_grouped(m->rejected_by[i], a),
+				mc_refusal_name((enum mc_refusal)i));
+	if (m->failed)
+		fprintf(out, ", %s failed", mc_text_grouped(m->failed, a));
+	if (m->unfinished)
+		fprintf(out, ", %s unfinished", mc_text_grouped(m->unfinished, a));
+	if (m->warmup)
+		fprintf(out, "; %s in the warm-up", mc_text_grouped(m->warmup, a));
+	fprintf(out, "\n%-11s %s (%.1f %%); of the completed %.1f %% had TTFT <= %s, %.1f %% TBT <= %s\n\n",
+		"effective", mc_text_grouped(m->effective, a), 100 * m->effective_ratio,
+		100 * (double)m->ttft_met / done, mc_units_format_time(s->slo.ttft, t[0]),
+		100 * (double)m->tbt_met / done, mc_units_format_time(s->slo.tbt, t[1]));
+}
+
+static void latency(FILE *out, const char *name, double scale, const struct mc_summary *s)
+{
+	const double v[] = {s->mean, s->p50, s->p90, s->p95, s->p99, s->max};
+
+	fprintf(out, "%-20s", name);
+	for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+		if (s->count)
+			fprintf(out, " %10.*f", mc_text_decimals(v[i] * scale), v[i] * scale);
+		else
+			fprintf(out, " %10s", "-");
+	}
+	putc('\n', out);
+}
+
+static void latencies(FILE *out, const struct mc_metrics *m)
+{
+	fprintf(out, "%-20s %10s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p95", "p99", "max");
+	latency(out, "TTFT             s", 1, &m->ttft);
+	latency(out, "hand-over        s", 1, &m->handover);
+	latency(out, "TTFT + hand-over s", 1, &m->ttft_handover);
+	latency(out, "TBT             ms", 1e3, &m->tbt);
+	latency(out, "token interval  ms", 1e3, &m->itl);
+	latency(out, "TPOT            ms", 1e3, &m->tpot);
+	latency(out, "end to end       s", 1, &m->e2e);
+	putc('\n', out);
+}
+
+static void parts(FILE *out, const struct mc_report *report)
+{
+	const struct mc_metrics *m = report->metrics;
+	const struct mc_result *r = report->result;
+	double input = m->input_tokens ? (double)m->input_tokens : 1;
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED], link[64] = "none";
+
+	if (m->busiest_link != MC_NONE)
+		mc_cluster_link_name(r, m->busiest_link, link, sizeof link);
+	fprintf(out,
+		"%-11s %.1f %% of %s prompt tokens: %.1f %% on the node, %.1f %% fetched (%s); %s blocks "
+		"evicted\n",
+		"cache hits", 100 * m->hit_ratio, mc_units_format_count((double)m->input_tokens, a),
+		100 * (double)m->local_hit_tokens / input, 100 * (double)m->remote_hit_tokens / input,
+		mc_units_format_bytes(r->fetched_bytes, b), mc_text_grouped((int64_t)r->evicted_blocks, n));
+	fprintf(
+	    out,
+	    "%-11s compute %.3f s, with cache load %.3f s, queue %.3f s, fetch wait %.3f s; %.1f %% busy\n",
+	    "prefill", m->compute_s_mean, m->gpu_time_s_mean, m->queue_s_mean, m->fetch_wait_s_mean,
+	    100 * m->prefill_busy_ratio);
+	fprintf(out, "%-11s batch %.1f, %s iterations; %.1f %% busy\n", "decode", m->batch_mean,
+		mc_text_grouped(m->iterations, n), 100 * m->decode_busy_ratio);
+	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%\n", "network",
+		mc_units_format_bytes(m->network_bytes, a), link, 100 * m->busiest_link_ratio);
+	fprintf(out, "%-11s %.2f requests/s, %s prompt and ", "throughput", m->requests_per_s,
+		mc_units_format_count(m->input_tokens_per_s, a));
+	fprintf(out, "%s output tokens/s over %.1f s\n\n", mc_units_format_count(m->output_tokens_per_s, a),
+		m->duration_s);
+}
+
+static void by_length(FILE *out, const struct mc_metrics *m)
+{
+	char label[32], n[MC_GROUPED];
+	int64_t over = 0;
+
+	fprintf(out, "%-14s %9s %10s %7s %11s %9s %12s %9s\n", "prompt tokens", "requests", "effective",
+		"hits", "TTFT mean s", "p99", "TBT mean ms", "p99");
+	for (int c = 0; c < MC_LENGTH_CLASSES; c++) {
+		const struct mc_length_class *k = &m->by_length[c];
+
+		if (k->max_tokens == INT64_MAX)
+			snprintf(label, sizeof label, "over %" PRId64 "k", over / 1024);
+		else
+			snprintf(label, sizeof label, "to %" PRId64 "k", k->max_tokens / 1024);
+		over = k->max_tokens;
+		if (!k->requests)
+			continue;
+		fprintf(out, "%-14s %9s %8.1f %% %5.1f %%", label, mc_text_grouped(k->requests, n),
+			100 * (double)k->effective / (double)k->requests, 100 * k->hit_ratio);
+		fprintf(out, " %11.*f %9.*f", mc_text_decimals(k->ttft.mean), k->ttft.mean,
+			mc_text_decimals(k->ttft.p99), k->ttft.p99);
+		fprintf(out, " %12.*f %9.*f\n", mc_text_decimals(1e3 * k->tbt.mean), 1e3 * k->tbt.mean,
+			mc_text_decimals(1e3 * k->tbt.p99), 1e3 * k->tbt.p99);
+	}
+	putc('\n', out);
+}
+
+static void warnings(FILE *out, const struct mc_report *report)
+{
+	const struct mc_metrics *m = report->metrics;
+	struct mc_ignored_list list = {0};
+
+	if (report->result->interrupted)
+		fprintf(
+		    out,
+		    "INCOMPLETE: the run was interrupted; these figures are of the requests up to then\n");
+	mc_report_ignored(report->conf, report->scenario, &list);
+	for (size_t i = 0; i < list.n; i++)
+		fprintf(out, "ignored: %s: %s\n", list.at[i].key, list.at[i].reason);
+	mc_vec_fini(&list);
+	if (report->trace->bad)
+		fprintf(out, "warning: %" PRId64 " malformed records of the trace were left out\n",
+			report->trace->bad);
+	if (!m->steady)
+		fprintf(out,
+			"warning: not steady: queues were still growing (prefill wait x %.1f from the third "
+			"to the last quarter "
+			"of the arrivals); means depend on the run's length\n",
+			m->queue_growth);
+	if (m->outside_trust_ratio > 0 || m->batch_outside_trust_ratio > 0)
+		fprintf(out,
+			"warning: %.2f %% of requests and %.2f %% of decode iterations lie outside the range "
+			"that %s is "
+			"trusted on\n",
+			100 * m->outside_trust_ratio, 100 * m->batch_outside_trust_ratio, report->profile);
+	if (m->outside_fit_ratio > 0 || m->batch_outside_fit_ratio > 0)
+		fprintf(out,
+			"note: outside the fitted range of %s: %.2f %% of requests by length, %.1f %% of "
+			"decode iterations by "
+			"batch\n",
+			report->profile, 100 * m->outside_fit_ratio, 100 * m->batch_outside_fit_ratio);
+}
+
+static void text_write(FILE *out, const struct mc_report *report)
+{
+	head(out, report);
+	requests(out, report);
+	latencies(out, report->metrics);
+	parts(out, report);
+	by_length(out, report->metrics);
+	warnings(out, report);
+	fprintf(out, "bottleneck: %s\n", report->metrics->bottleneck);
+}
+
+const struct mc_sink mc_sink_text = {
+    .name = "text",
+    .help = "one screen for people",
+    .write = text_write,
+};

@@ -1,0 +1,110 @@
+#include "out/tables.h"
+
+#include <inttypes.h>
+
+#include "cluster/cluster.h"
+
+static void text(FILE *out, const char *s)
+{
+	putc(',', out);
+	fputs(s, out);
+}
+
+static void whole(FILE *out, int64_t v)
+{
+	fprintf(out, ",%" PRId64, v);
+}
+
+static void node(FILE *out, uint32_t v)
+{
+	if (v == MC_NONE)
+		putc(',', out);
+	else
+		fprintf(out, ",%" PRIu32, v);
+}
+
+/* Nanoseconds as seconds, exactly; nothing when !happened. */
+static void when(FILE *out, bool happened, mc_time t)
+{
+	uint64_t ns = t < 0 ? 0 - (uint64_t)t : (uint64_t)t;
+
+	if (!happened)
+		putc(',', out);
+	else
+		fprintf(out, ",%s%" PRIu64 ".%09" PRIu64, t < 0 ? "-" : "", ns / 1000000000, ns % 1000000000);
+}
+
+static void row(FILE *out, int64_t i, const struct mc_row *r)
+{
+	bool placed = r->prefill != MC_NONE, started = r->prefill_start >= 0, first = r->prefill_end >= 0;
+	bool over = first && r->handover_end >= 0 && r->output > 1, done = r->outcome == MC_COMPLETED;
+
+	fprintf(out, "%" PRId64, i);
+	when(out, true, r->arrival);
+	when(out, r->decided >= 0, r->decided);
+	node(out, r->prefill);
+	node(out, r->decode);
+	node(out, r->source);
+	whole(out, r->input);
+	whole(out, r->output);
+	whole(out, r->local_hit);
+	whole(out, r->remote_hit);
+	whole(out, 0);
+	when(out, started, r->prefill_start - r->decided);
+	when(out, started, r->fetch_wait);
+	fprintf(out, first ? ",%.9f,%.9f" : ",,", r->compute_s, r->load_s);
+	when(out, started, r->prefill_start);
+	when(out, first, r->prefill_end);
+	when(out, first, r->prefill_end - r->arrival);
+	when(out, placed, r->predicted_ttft);
+	when(out, over, r->handover_end - r->prefill_end);
+	when(out, done && r->output > 1, r->tbt);
+	when(out, done, r->end);
+	when(out, done, r->end - r->arrival);
+	text(out, mc_outcome_name((enum mc_outcome)r->outcome));
+	text(out, r->outcome == MC_REJECTED ? mc_refusal_name((enum mc_refusal)r->refusal) : "");
+	text(out, r->counted ? "1\n" : "0\n");
+}
+
+void mc_out_requests_csv(FILE *out, const struct mc_result *r)
+{
+	fputs("request,arrival_s,decided_s,prefill_instance,decode_node,source_instance,input_tokens,output_"
+	      "tokens,"
+	      "local_hit_tokens,remote_hit_tokens,ssd_hit_tokens,queue_s,fetch_wait_s,compute_s,load_s,"
+	      "prefill_start_s,"
+	      "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted\n",
+	      out);
+	for (int64_t i = 0; i < r->n_rows; i++)
+		row(out, i, &r->row[i]);
+}
+
+void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
+{
+	char link[64];
+
+	fputs("at_s,prefill_queued,prefill_running,prefill_wait_mean_s,prefill_wait_max_s,decode_running,"
+	      "decode_waiting,"
+	      "decode_batch_max,decode_iteration_max_s,decode_kv_ratio_max,link_ratio_max,link_max,input_"
+	      "tokens,hit_tokens,"
+	      "hit_ratio,pool_used_blocks,pool_blocks\n",
+	      out);
+	for (size_t i = 0; i < r->samples.n; i++) {
+		const struct mc_sample *s = &r->samples.at[i];
+
+		fprintf(out, "%" PRId64 ".%09" PRId64, s->at / MC_NS_PER_S, s->at % MC_NS_PER_S);
+		whole(out, s->prefill_queued);
+		whole(out, s->prefill_running);
+		when(out, true, s->prefill_wait_mean);
+		when(out, true, s->prefill_wait_max);
+		whole(out, s->decode_running);
+		whole(out, s->decode_waiting);
+		whole(out, s->decode_batch_max);
+		when(out, true, s->decode_iteration_max);
+		fprintf(out, ",%.6f,%.6f,%s", s->decode_kv_ratio_max, s->link_ratio_max,
+			s->link_max < r->n_links ? mc_cluster_link_name(r, s->link_max, link, sizeof link)
+						 : "");
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu32 ",%" PRIu32 "\n", s->input_tokens,
+			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
+			s->pool_used_blocks, s->pool_blocks);
+	}
+}

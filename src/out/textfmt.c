@@ -1,0 +1,96 @@
+#include "out/textfmt.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+char *mc_text_grouped(int64_t v, char *buf)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof digits, "%" PRIu64, v < 0 ? 0 - (uint64_t)v : (uint64_t)v), at = 0;
+
+	if (v < 0)
+		buf[at++] = '-';
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			buf[at++] = ',';
+		buf[at++] = digits[i];
+	}
+	buf[at] = 0;
+	return buf;
+}
+
+int mc_text_decimals(double v)
+{
+	v = v < 0 ? -v : v;
+	if (v >= 999.95)
+		return 0;
+	if (v >= 99.995)
+		return 1;
+	return v >= 9.9995 ? 2 : 3;
+}
+
+struct mc_text_table {
+	int columns;
+	struct {
+		MC_VEC(char *)
+	} cells;
+};
+
+struct mc_text_table *mc_text_table_new(int columns)
+{
+	struct mc_text_table *t = mc_xcalloc(1, sizeof *t);
+
+	t->columns = columns;
+	return t;
+}
+
+void mc_text_table_free(struct mc_text_table *t)
+{
+	for (size_t i = 0; i < t->cells.n; i++)
+		free(t->cells.at[i]);
+	mc_vec_fini(&t->cells);
+	free(t);
+}
+
+void mc_text_cell(struct mc_text_table *t, const char *fmt, ...)
+{
+	char buf[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof buf, fmt, ap);
+	va_end(ap);
+	mc_vec_push(&t->cells, mc_xstrdup(buf));
+}
+
+static size_t width(const struct mc_text_table *t, int column)
+{
+	size_t w = 0;
+
+	for (size_t i = (size_t)column; i < t->cells.n; i += (size_t)t->columns)
+		if (strlen(t->cells.at[i]) > w)
+			w = strlen(t->cells.at[i]);
+	return w;
+}
+
+void mc_text_table_write(const struct mc_text_table *t, FILE *out)
+{
+	size_t *w = mc_xcalloc((size_t)t->columns, sizeof *w);
+
+	for (int c = 0; c < t->columns; c++)
+		w[c] = width(t, c);
+	for (size_t i = 0; i < t->cells.n; i++) {
+		int c = (int)(i % (size_t)t->columns);
+
+		if (c == 0)
+			fprintf(out, t->columns > 1 ? "%-*s" : "%.*s", (int)w[0], t->cells.at[i]);
+		else
+			fprintf(out, "  %*s", (int)w[c], t->cells.at[i]);
+		if (c == t->columns - 1)
+			putc('\n', out);
+	}
+	free(w);
+}
