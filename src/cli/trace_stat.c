@@ -13,7 +13,7 @@
 #include "trace/stats.h"
 
 #define STAT_CAPACITIES "1000,3000,10K,30K,100K,inf"
-#define STAT_TOP_MAX    1000000
+#define STAT_TOP_MAX    10000
 
 struct report {
 	const struct mc_trace *t;
@@ -53,10 +53,10 @@ static int parse_capacities(struct report *r, const char *list, struct mc_err *e
 
 /* ---- text ---- */
 
-static void text_spread(FILE *fp, const char *name, const struct mc_trace_spread_of *s, int decimals)
+static void text_spread(FILE *fp, const char *name, const struct mc_summary *s, int decimals)
 {
-	fprintf(fp, "%-17s %12.*f %12.*f %12.*f %12.*f %12.*f\n", name, decimals, s->mean, decimals, s->p50,
-		decimals, s->p90, decimals, s->p99, decimals, s->max);
+	fprintf(fp, "%-17s %11.*f %11.*f %11.*f %11.*f %11.*f %11.*f\n", name, decimals, s->mean, decimals,
+		s->p50, decimals, s->p90, decimals, s->p95, decimals, s->p99, decimals, s->max);
 }
 
 static void text_reuse(FILE *fp, const struct mc_trace_stats *s)
@@ -108,7 +108,7 @@ static void text(FILE *fp, const struct report *r)
 	fprintf(fp, "                  %s instants, at most %s requests at one, median gap %.3f s\n\n",
 		mc_trace_cli_commas((uint64_t)s->instants, a),
 		mc_trace_cli_commas((uint64_t)s->instant_max, b), s->instant_gap_s);
-	fprintf(fp, "%-17s %12s %12s %12s %12s %12s\n", "", "mean", "p50", "p90", "p99", "max");
+	fprintf(fp, "%-17s %11s %11s %11s %11s %11s %11s\n", "", "mean", "p50", "p90", "p95", "p99", "max");
 	text_spread(fp, "input tokens", &s->input, 0);
 	text_spread(fp, "output tokens", &s->output, 0);
 	text_spread(fp, "reuse age s", &s->age_s, 1);
@@ -123,7 +123,7 @@ static void text(FILE *fp, const struct report *r)
 
 /* ---- JSON ---- */
 
-static json_t *json_spread(const struct mc_trace_spread_of *s)
+static json_t *json_spread(const struct mc_summary *s)
 {
 	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "mean", s->mean, "p50", s->p50, "p90", s->p90,
 			 "p99", s->p99, "max", s->max, "count", (json_int_t)s->count);
@@ -237,13 +237,16 @@ static int write_report(const struct report *r, int format, const char *output)
 
 static int stat_trace(struct report *r, int64_t top, int format, const char *output)
 {
+	struct mc_trace_numbers numbers;
 	int rc;
 
-	mc_trace_stats_compute(r->t, &r->s);
-	mc_lru_curve_init(&r->lru, r->t);
+	mc_trace_numbers_init(&numbers, r->t);
+	mc_trace_stats_compute(r->t, &numbers, &r->s);
+	mc_lru_curve_init(&r->lru, r->t, &numbers);
 	r->hot = mc_xcalloc((size_t)top, sizeof *r->hot);
-	r->n_hot = mc_trace_hottest(r->t, top, r->hot);
+	r->n_hot = mc_trace_hottest(r->t, &numbers, top, r->hot);
 	rc = write_report(r, format, output);
+	mc_trace_numbers_fini(&numbers);
 	mc_lru_curve_fini(&r->lru);
 	free(r->hot);
 	return rc;

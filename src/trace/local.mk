@@ -3,6 +3,8 @@ TRACE_FORMATS = mooncake
 libmooncake_a_SOURCES += \
 	%D%/format.h \
 	%D%/format_mooncake.c \
+	%D%/gen.c %D%/gen.h \
+	%D%/gen_spec.c \
 	%D%/input.c %D%/input.h \
 	%D%/lru.c %D%/lru.h \
 	%D%/mooncake.h \

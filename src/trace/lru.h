@@ -7,7 +7,7 @@
 #ifndef MC_TRACE_LRU_H
 #define MC_TRACE_LRU_H
 
-#include "trace/store.h"
+#include "trace/number.h"
 
 struct mc_lru_curve {
 	uint32_t distinct;         /* blocks: every capacity from here on is as good as an infinite one */
@@ -15,7 +15,8 @@ struct mc_lru_curve {
 };
 
 /* One pass over the trace, O(log touches) a touch. */
-void mc_lru_curve_init(struct mc_lru_curve *c, const struct mc_trace *t);
+void mc_lru_curve_init(struct mc_lru_curve *c, const struct mc_trace *t,
+		       const struct mc_trace_numbers *numbers);
 void mc_lru_curve_fini(struct mc_lru_curve *c);
 
 /* Hits of a pool of `capacity` blocks; UINT64_MAX is infinite. */

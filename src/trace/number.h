@@ -4,10 +4,13 @@
 
 #include "trace/store.h"
 
-/*
- * number[i]: the place of t->block[i] among the distinct ids, in order of first appearance. There are
- * first[n] numbers; free() them. *distinct is how many ids there are (below 2^32, asserted).
- */
-uint32_t *mc_trace_number(const struct mc_trace *t, uint32_t *distinct);
+struct mc_trace_numbers {
+	uint32_t
+	    *of; /* of[i]: the place of t->block[i] among the distinct ids, in order of first appearance */
+	uint32_t distinct; /* ids (below 2^32, asserted) */
+};
+
+void mc_trace_numbers_init(struct mc_trace_numbers *numbers, const struct mc_trace *t);
+void mc_trace_numbers_fini(struct mc_trace_numbers *numbers);
 
 #endif

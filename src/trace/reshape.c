@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "des/stream.h"
+#include "stat/sort.h"
 
 int mc_trace_cut(struct mc_trace *t, mc_time start, int64_t limit, struct mc_err *err)
 {
@@ -50,13 +51,6 @@ int mc_trace_rate(struct mc_trace *t, double rate, struct mc_err *err)
 	return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void mc_trace_spread(struct mc_trace *t, uint64_t seed)
 {
 	gsl_rng *rng = mc_stream_new(seed, "spread", 0);
@@ -73,7 +67,7 @@ void mc_trace_spread(struct mc_trace *t, uint64_t seed)
 			mc_vec_push(&draw, gsl_rng_uniform(rng));
 		if (end < t->n)
 			gap = t->arrival[end] - at;
-		qsort(draw.at, draw.n, sizeof *draw.at, by_value);
+		mc_sort_f64(draw.at, draw.n);
 		for (int64_t j = i; j < end; j++)
 			t->arrival[j] = at + (mc_time)(draw.at[j - i] * (double)gap);
 	}

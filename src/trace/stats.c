@@ -4,38 +4,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "trace/number.h"
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double rank(const double *sorted, int64_t n, int64_t percent)
-{
-	return sorted[(n * percent + 99) / 100 - 1];
-}
-
-/* Sorts v. */
-static void summarise(double *v, int64_t n, struct mc_trace_spread_of *out)
-{
-	double sum = 0;
-
-	memset(out, 0, sizeof *out);
-	if (!n)
-		return;
-	qsort(v, (size_t)n, sizeof *v, by_value);
-	for (int64_t i = 0; i < n; i++)
-		sum += v[i];
-	out->count = n;
-	out->mean = sum / (double)n;
-	out->p50 = rank(v, n, 50);
-	out->p90 = rank(v, n, 90);
-	out->p99 = rank(v, n, 99);
-	out->max = v[n - 1];
-}
 
 static void lengths(const struct mc_trace *t, struct mc_trace_stats *out)
 {
@@ -45,13 +13,13 @@ static void lengths(const struct mc_trace *t, struct mc_trace_stats *out)
 		out->input_tokens += t->input[i];
 		v[i] = t->input[i];
 	}
-	summarise(v, t->n, &out->input);
+	mc_summary_reals(v, (size_t)t->n, &out->input);
 	for (int64_t i = 0; i < t->n; i++) {
 		out->output_tokens += t->output[i];
 		out->without_output += !t->output[i];
 		v[i] = t->output[i];
 	}
-	summarise(v, t->n, &out->output);
+	mc_summary_reals(v, (size_t)t->n, &out->output);
 	free(v);
 }
 
@@ -69,7 +37,7 @@ static double coefficient_of_variation(const double *v, int64_t n)
 static void arrivals(const struct mc_trace *t, struct mc_trace_stats *out)
 {
 	double *gap = mc_xcalloc((size_t)t->n, sizeof *gap);
-	struct mc_trace_spread_of gaps;
+	struct mc_summary gaps;
 	int64_t here = 0, positive = 0;
 
 	for (int64_t i = 0; i < t->n; i++) {
@@ -86,7 +54,7 @@ static void arrivals(const struct mc_trace *t, struct mc_trace_stats *out)
 	for (int64_t i = 0; i + 1 < t->n; i++)
 		if (gap[i] > 0)
 			gap[positive++] = gap[i];
-	summarise(gap, positive, &gaps);
+	mc_summary_reals(gap, (size_t)positive, &gaps);
 	out->instant_gap_s = gaps.p50;
 	out->duration_s = mc_time_to_s(t->arrival[t->n - 1] - t->arrival[0]);
 	out->rate = out->duration_s > 0 ? (double)t->n / out->duration_s : 0;
@@ -100,18 +68,19 @@ static uint64_t leading_tokens(const struct mc_trace *t, int64_t request, uint64
 	return whole < t->input[request] ? whole : t->input[request];
 }
 
-static void reuse(const struct mc_trace *t, struct mc_trace_stats *out)
+static void reuse(const struct mc_trace *t, const struct mc_trace_numbers *numbers,
+		  struct mc_trace_stats *out)
 {
-	uint32_t distinct, *number = mc_trace_number(t, &distinct);
+	uint32_t distinct = numbers->distinct;
 	mc_time *used = mc_xmalloc((size_t)distinct * sizeof *used);
 	struct {
-		MC_VEC(double)
+		MC_VEC(mc_time)
 	} age = {0};
 	double ratios = 0;
 
 	memset(used, 0xff, (size_t)distinct * sizeof *used); /* -1: never */
 	for (int64_t i = 0; i < t->n; i++) {
-		const uint32_t *block = number + t->first[i];
+		const uint32_t *block = numbers->of + t->first[i];
 		uint64_t n = mc_trace_blocks(t, i), hit = 0, tokens;
 
 		while (hit < n && used[block[hit]] >= 0)
@@ -123,7 +92,7 @@ static void reuse(const struct mc_trace *t, struct mc_trace_stats *out)
 		ratios += (double)tokens / t->input[i];
 		for (uint64_t k = 0; k < n; k++) {
 			if (used[block[k]] >= 0)
-				mc_vec_push(&age, mc_time_to_s(t->arrival[i] - used[block[k]]));
+				mc_vec_push(&age, t->arrival[i] - used[block[k]]);
 			used[block[k]] = t->arrival[i];
 		}
 	}
@@ -132,13 +101,13 @@ static void reuse(const struct mc_trace *t, struct mc_trace_stats *out)
 	out->by_block = (double)out->hit_blocks / (double)out->references;
 	out->by_token = (double)out->hit_tokens / (double)out->input_tokens;
 	out->mean_of_requests = ratios / (double)t->n;
-	summarise(age.at, (int64_t)age.n, &out->age_s);
+	mc_summary_times(age.at, age.n, &out->age_s);
 	mc_vec_fini(&age);
 	free(used);
-	free(number);
 }
 
-void mc_trace_stats_compute(const struct mc_trace *t, struct mc_trace_stats *out)
+void mc_trace_stats_compute(const struct mc_trace *t, const struct mc_trace_numbers *numbers,
+			    struct mc_trace_stats *out)
 {
 	memset(out, 0, sizeof *out);
 	out->requests = t->n;
@@ -146,45 +115,55 @@ void mc_trace_stats_compute(const struct mc_trace *t, struct mc_trace_stats *out
 		return;
 	lengths(t, out);
 	arrivals(t, out);
-	reuse(t, out);
+	reuse(t, numbers, out);
 }
 
-/* More uses first; of equals the earlier number, which is the order of first use. */
-struct heat {
-	struct mc_trace_hot hot;
-	uint32_t number;
-};
-
-static int by_uses(const void *a, const void *b)
+/* The k numbers with the highest counts, ties in order of number. Returns how many. */
+static int64_t choose(const uint32_t *count, uint32_t n, int64_t k, uint32_t *top)
 {
-	const struct heat *x = a, *y = b;
+	int64_t have = 0;
 
-	if (x->hot.uses != y->hot.uses)
-		return x->hot.uses < y->hot.uses ? 1 : -1;
-	return (x->number > y->number) - (x->number < y->number);
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t at;
+
+		if (have == k && (!k || count[i] <= count[top[k - 1]]))
+			continue;
+		at = have < k ? have++ : k - 1;
+		for (; at > 0 && count[top[at - 1]] < count[i]; at--)
+			top[at] = top[at - 1];
+		top[at] = i;
+	}
+	return have;
 }
 
-int64_t mc_trace_hottest(const struct mc_trace *t, int64_t k, struct mc_trace_hot *out)
+int64_t mc_trace_hottest(const struct mc_trace *t, const struct mc_trace_numbers *numbers, int64_t k,
+			 struct mc_trace_hot *out)
 {
-	uint32_t distinct, *number = mc_trace_number(t, &distinct);
-	struct heat *h = mc_xcalloc(distinct, sizeof *h);
+	uint32_t *count = mc_xcalloc(numbers->distinct, sizeof *count);
+	uint32_t *top = mc_xcalloc((size_t)k, sizeof *top), *rank = count, next = 0;
 
+	for (uint64_t j = 0; j < t->first[t->n]; j++)
+		count[numbers->of[j]]++;
+	k = choose(count, numbers->distinct, k, top);
+	for (int64_t i = 0; i < k; i++)
+		out[i].uses = count[top[i]];
+	memset(rank, 0, (size_t)numbers->distinct * sizeof *rank);
+	for (int64_t i = 0; i < k; i++)
+		rank[top[i]] = (uint32_t)i + 1;
+	/* A number's first appearance is where the next new number is due. */
 	for (int64_t i = 0; i < t->n; i++)
 		for (uint64_t j = t->first[i]; j < t->first[i + 1]; j++) {
-			struct heat *one = &h[number[j]];
+			uint32_t number = numbers->of[j];
 
-			if (!one->hot.uses++) {
-				one->number = number[j];
-				one->hot.id = t->block[j];
-				one->hot.position = j - t->first[i];
+			if (number != next)
+				continue;
+			next++;
+			if (rank[number]) {
+				out[rank[number] - 1].id = t->block[j];
+				out[rank[number] - 1].position = j - t->first[i];
 			}
 		}
-	qsort(h, distinct, sizeof *h, by_uses);
-	if (k > distinct)
-		k = distinct;
-	for (int64_t i = 0; i < k; i++)
-		out[i] = h[i].hot;
-	free(h);
-	free(number);
+	free(count);
+	free(top);
 	return k;
 }

@@ -2,17 +2,13 @@
 #ifndef MC_TRACE_STATS_H
 #define MC_TRACE_STATS_H
 
-#include "trace/store.h"
-
-struct mc_trace_spread_of {
-	int64_t count;
-	double mean, p50, p90, p99, max; /* exact percentiles, nearest rank; all 0 when count is 0 */
-};
+#include "stat/summary.h"
+#include "trace/number.h"
 
 struct mc_trace_stats {
 	int64_t requests, without_output;
 	uint64_t input_tokens, output_tokens;
-	struct mc_trace_spread_of input, output; /* tokens a request */
+	struct mc_summary input, output; /* tokens a request */
 
 	double duration_s;    /* first to last arrival */
 	double rate;          /* requests a second of the duration; 0 when that is 0 */
@@ -29,14 +25,15 @@ struct mc_trace_stats {
 	 * are in use:
 	 */
 	uint64_t hit_blocks, hit_tokens;
-	double by_block;                 /* hit blocks / blocks */
-	double by_token;                 /* hit tokens / input tokens */
-	double mean_of_requests;         /* mean over requests of hit tokens / input tokens */
-	int64_t full_hits;               /* requests whose whole prompt hits */
-	struct mc_trace_spread_of age_s; /* time since the block's previous use, of blocks used before */
+	double by_block;         /* hit blocks / blocks */
+	double by_token;         /* hit tokens / input tokens */
+	double mean_of_requests; /* mean over requests of hit tokens / input tokens */
+	int64_t full_hits;       /* requests whose whole prompt hits */
+	struct mc_summary age_s; /* time since the block's previous use, of blocks used before */
 };
 
-void mc_trace_stats_compute(const struct mc_trace *t, struct mc_trace_stats *out);
+void mc_trace_stats_compute(const struct mc_trace *t, const struct mc_trace_numbers *numbers,
+			    struct mc_trace_stats *out);
 
 struct mc_trace_hot {
 	uint64_t id, uses;
@@ -45,6 +42,7 @@ struct mc_trace_hot {
 
 /* The k most used blocks, most used first, of equals the one used first. Returns how many there are, at most
  * k. */
-int64_t mc_trace_hottest(const struct mc_trace *t, int64_t k, struct mc_trace_hot *out);
+int64_t mc_trace_hottest(const struct mc_trace *t, const struct mc_trace_numbers *numbers, int64_t k,
+			 struct mc_trace_hot *out);
 
 #endif
