@@ -27,14 +27,15 @@ struct slot {
 	};
 };
 
+/* Small, since a walk along the table is what misses the cache: the id itself is in the slot. */
 struct bucket {
-	uint64_t id;
+	uint32_t tag;  /* low half of the id's hash */
 	uint32_t slot; /* MC_NONE: empty */
 };
 
 struct mc_index {
 	struct bucket *table;
-	size_t mask; /* buckets - 1; buckets are a power of two, at most half of them full */
+	uint32_t mask; /* buckets - 1; buckets are a power of two, at most half of them full */
 	struct {
 		MC_VEC(struct slot)
 	} slots;
@@ -73,42 +74,52 @@ void mc_index_free(struct mc_index *ix)
 	free(ix);
 }
 
-static inline size_t home(const struct mc_index *ix, uint64_t id)
+static inline uint32_t tag(uint64_t id)
 {
-	return mc_hash_u64(id) & ix->mask;
+	return (uint32_t)mc_hash_u64(id);
 }
 
-/* The bucket of an id, or the empty one where it would go. */
-static inline size_t probe(const struct mc_index *ix, uint64_t id)
+/* The bucket of an id with this tag, or the empty one where it would go. */
+static inline uint32_t probe(const struct mc_index *ix, uint64_t id, uint32_t t)
 {
-	size_t b = home(ix, id);
+	uint32_t b = t & ix->mask;
+	struct bucket at;
 
-	while (ix->table[b].slot != MC_NONE && ix->table[b].id != id)
-		b = (b + 1) & ix->mask;
-	return b;
+	for (;; b = (b + 1) & ix->mask) {
+		at = ix->table[b];
+		if (at.slot == MC_NONE || (at.tag == t && ix->slots.at[at.slot].id == id))
+			return b;
+	}
 }
 
 static void table_double(struct mc_index *ix)
 {
 	struct bucket *old = ix->table;
-	size_t n = ix->mask + 1;
+	size_t n = (size_t)ix->mask + 1;
 
+	assert(n <= MC_NONE / 2);
 	ix->table = table_new(2 * n);
-	ix->mask = 2 * n - 1;
-	for (size_t i = 0; i < n; i++)
-		if (old[i].slot != MC_NONE)
-			ix->table[probe(ix, old[i].id)] = old[i];
+	ix->mask = (uint32_t)(2 * n - 1);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t b = old[i].tag & ix->mask;
+
+		if (old[i].slot == MC_NONE)
+			continue;
+		while (ix->table[b].slot != MC_NONE)
+			b = (b + 1) & ix->mask;
+		ix->table[b] = old[i];
+	}
 	free(old);
 }
 
 /* Close the gap: a later bucket of the run moves up unless that would put it before its home. */
-static void table_remove(struct mc_index *ix, size_t gap)
+static void table_remove(struct mc_index *ix, uint32_t gap)
 {
-	for (size_t b = gap;;) {
+	for (uint32_t b = gap;;) {
 		b = (b + 1) & ix->mask;
 		if (ix->table[b].slot == MC_NONE)
 			break;
-		if (((b - home(ix, ix->table[b].id)) & ix->mask) >= ((b - gap) & ix->mask)) {
+		if (((b - ix->table[b].tag) & ix->mask) >= ((b - gap) & ix->mask)) {
 			ix->table[gap] = ix->table[b];
 			gap = b;
 		}
@@ -116,18 +127,37 @@ static void table_remove(struct mc_index *ix, size_t gap)
 	ix->table[gap].slot = MC_NONE;
 }
 
-uint32_t mc_index_find(const struct mc_index *ix, uint64_t id)
+void mc_index_prefetch(const struct mc_index *ix, uint64_t id)
 {
-	return ix->table[probe(ix, id)].slot;
+	__builtin_prefetch(&ix->table[tag(id) & ix->mask]);
 }
 
+void mc_index_prefetch_slot(const struct mc_index *ix, uint32_t slot)
+{
+	__builtin_prefetch(&ix->slots.at[slot]);
+}
+
+uint32_t mc_index_find(const struct mc_index *ix, uint64_t id)
+{
+	return ix->table[probe(ix, id, tag(id))].slot;
+}
+
+/* The buckets, then the slots that they name, are fetched ahead of the walk: alone, each would be a miss. */
 uint32_t mc_index_resolve(const struct mc_index *ix, const uint64_t *id, uint32_t n, uint32_t *slot)
 {
 	uint32_t i;
 
+	for (i = 0; i < n && i < 2 * AHEAD; i++)
+		mc_index_prefetch(ix, id[i]);
 	for (i = 0; i < n; i++) {
-		if (n - i > AHEAD)
-			__builtin_prefetch(&ix->table[home(ix, id[i + AHEAD])]);
+		if (n - i > 2 * AHEAD)
+			mc_index_prefetch(ix, id[i + 2 * AHEAD]);
+		if (n - i > AHEAD) {
+			struct bucket b = ix->table[tag(id[i + AHEAD]) & ix->mask];
+
+			if (b.slot != MC_NONE)
+				mc_index_prefetch_slot(ix, b.slot);
+		}
 		slot[i] = mc_index_find(ix, id[i]);
 		if (slot[i] == MC_NONE)
 			break;
@@ -248,19 +278,19 @@ static void slot_shrink(struct slot *s)
 
 uint32_t mc_index_add(struct mc_index *ix, uint64_t id, uint32_t node, uint32_t entry, bool resident)
 {
-	size_t b = probe(ix, id);
+	uint32_t t = tag(id), b = probe(ix, id, t);
 	struct mc_holder *h;
 	struct slot *s;
 	uint32_t slot = ix->table[b].slot, i;
 
 	assert(entry <= MC_NONE / 2);
 	if (slot == MC_NONE) {
-		if (2 * ((size_t)ix->size + 1) > ix->mask + 1) {
+		if (ix->size > ix->mask / 2) {
 			table_double(ix);
-			b = probe(ix, id);
+			b = probe(ix, id, t);
 		}
 		slot = slot_take(ix, id);
-		ix->table[b] = (struct bucket){.id = id, .slot = slot};
+		ix->table[b] = (struct bucket){.tag = t, .slot = slot};
 	}
 	s = &ix->slots.at[slot];
 	h = slot_grow(s);
@@ -297,7 +327,7 @@ void mc_index_remove(struct mc_index *ix, uint32_t slot, uint32_t node)
 	slot_shrink(s);
 	if (s->holders)
 		return;
-	table_remove(ix, probe(ix, s->id));
+	table_remove(ix, probe(ix, s->id, tag(s->id)));
 	s->next = ix->free;
 	ix->free = slot;
 	ix->size--;

@@ -45,6 +45,9 @@ int mc_index_check(const struct mc_index *ix, struct mc_err *err);
 /* For the pools alone. */
 /* Record a copy that node does not have yet (asserted); entry < 2^31. Returns the slot. */
 uint32_t mc_index_add(struct mc_index *ix, uint64_t id, uint32_t node, uint32_t entry, bool resident);
+/* Bring a block's bucket, or a slot, into the cache some work before it is needed. */
+void mc_index_prefetch(const struct mc_index *ix, uint64_t id);
+void mc_index_prefetch_slot(const struct mc_index *ix, uint32_t slot);
 /* Both assert that the node has a copy. */
 void mc_index_set_resident(struct mc_index *ix, uint32_t slot, uint32_t node);
 void mc_index_remove(struct mc_index *ix, uint32_t slot, uint32_t node);

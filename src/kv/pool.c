@@ -4,6 +4,11 @@
 
 #include "base/vec.h"
 
+enum {
+	EVICT_BATCH = 32, /* victims dropped together */
+	AHEAD = 8,        /* buckets fetched ahead of their insertion */
+};
+
 struct entry {
 	uint32_t slot; /* in the index; MC_NONE: free */
 	uint32_t
@@ -102,34 +107,53 @@ static void pin_chain(struct mc_pool *p, struct mc_lease lease)
 	assert(depth == lease.held); /* else: ids that are not chained to their prefix */
 }
 
-static void drop(struct mc_pool *p, uint32_t e)
+/* First half of a block's end: out of the order and of its chain. */
+static void unlink_entry(struct mc_pool *p, uint32_t e)
 {
 	struct entry *it = &p->entry.at[e];
 
 	assert(!it->pins && !it->children);
 	p->evictor->remove(p->order, e);
-	mc_index_remove(p->ix, it->slot, p->node);
 	if (it->parent != MC_NONE)
 		p->entry.at[it->parent].children--;
 	p->stats.present--;
 	p->stats.resident -= it->resident;
+}
+
+/* Second half: out of the index. */
+static void forget(struct mc_pool *p, uint32_t e)
+{
+	struct entry *it = &p->entry.at[e];
+
+	mc_index_remove(p->ix, it->slot, p->node);
 	it->slot = MC_NONE;
 	it->parent = p->free;
 	p->free = e;
 }
 
-static bool make_room(struct mc_pool *p)
+/*
+ * Evict n blocks, or as many as can go. A few at a time, so that what the index will touch for each (its
+ * slot, then its bucket) is fetched from memory for all of them at once.
+ */
+static void evict(struct mc_pool *p, uint32_t n)
 {
-	uint32_t victim;
+	uint32_t batch[EVICT_BATCH], k;
 
-	if (p->stats.present < p->stats.capacity)
-		return true;
-	victim = p->evictor->victim(p->order);
-	if (victim == MC_NONE)
-		return false;
-	drop(p, victim);
-	p->stats.evicted++;
-	return true;
+	do {
+		for (k = 0; k < n && k < EVICT_BATCH; k++) {
+			batch[k] = p->evictor->victim(p->order);
+			if (batch[k] == MC_NONE)
+				break;
+			unlink_entry(p, batch[k]);
+			mc_index_prefetch_slot(p->ix, p->entry.at[batch[k]].slot);
+		}
+		for (uint32_t i = 0; i < k; i++)
+			mc_index_prefetch(p->ix, mc_index_id(p->ix, p->entry.at[batch[i]].slot));
+		for (uint32_t i = 0; i < k; i++)
+			forget(p, batch[i]);
+		p->stats.evicted += k;
+		n -= k;
+	} while (n && k == EVICT_BATCH);
 }
 
 /* A promised block, pinned once, chained to parent, which is pinned and thus stays. */
@@ -161,7 +185,7 @@ static uint32_t insert(struct mc_pool *p, uint64_t id, uint32_t parent)
 struct mc_lease mc_pool_acquire(struct mc_pool *p, const uint64_t *id, uint32_t n)
 {
 	struct mc_lease lease = {.tail = MC_NONE};
-	uint32_t hi = n;
+	uint32_t hi = n, room;
 
 	while (lease.held < hi) {
 		uint32_t mid = lease.held + (hi - lease.held) / 2, e = find(p, id[mid]);
@@ -174,8 +198,16 @@ struct mc_lease mc_pool_acquire(struct mc_pool *p, const uint64_t *id, uint32_t 
 		}
 	}
 	pin_chain(p, lease);
-	for (; lease.held < n && make_room(p); lease.held++)
+	for (uint32_t i = lease.held; i < n && i < lease.held + AHEAD; i++)
+		mc_index_prefetch(p->ix, id[i]);
+	room = p->stats.capacity - p->stats.present;
+	if (n - lease.held > room)
+		evict(p, n - lease.held - room);
+	for (; lease.held < n && p->stats.present < p->stats.capacity; lease.held++) {
+		if (n - lease.held > AHEAD)
+			mc_index_prefetch(p->ix, id[lease.held + AHEAD]);
 		lease.tail = insert(p, id[lease.held], lease.tail);
+	}
 	p->stats.refused += n - lease.held;
 	return lease;
 }
@@ -222,7 +254,8 @@ void mc_pool_release(struct mc_pool *p, struct mc_lease *lease)
 		p->stats.pinned--;
 		p->evictor->unpin(p->order, e);
 		if (!it->resident) {
-			drop(p, e);
+			unlink_entry(p, e);
+			forget(p, e);
 			p->stats.dropped++;
 		}
 	}

@@ -10,7 +10,7 @@ struct copy {
 	bool resident;
 };
 
-enum { COPIES = 600 };
+enum { COPIES = 300 };
 
 struct model {
 	struct copy at[COPIES];
@@ -95,13 +95,13 @@ START_TEST(equals_a_list)
 
 	for (int i = 0; i < 4000; i++) {
 		step(ix, &m, &r, s[0], s[1]);
-		if (i % 16 == 0)
+		if (i % 32 == 0)
 			compare(ix, &m);
 	}
 	while (m.n) { /* down to nothing */
 		m.n--;
 		mc_index_remove(ix, mc_index_find(ix, m.at[m.n].id), m.at[m.n].node);
-		if (m.n % 16 == 0)
+		if (m.n % 32 == 0)
 			compare(ix, &m);
 	}
 	ck_assert_uint_eq(mc_index_size(ix), 0);

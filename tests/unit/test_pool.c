@@ -200,7 +200,7 @@ START_TEST(equals_the_naive_pool)
 		node[k].capacity = capacity[_i % 4][k];
 		node[k].pool = mc_pool_new(ix, k, node[k].capacity, mc_evictor_find("lru"));
 	}
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		step(&node[rng_below(&r, NODES)], &r);
 		compare(ix, node, &r);
 	}
