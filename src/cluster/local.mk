@@ -1,4 +1,12 @@
 libmooncake_a_SOURCES += \
+	%D%/check.c \
+	%D%/cluster.c %D%/cluster.h \
+	%D%/dispatch.c \
+	%D%/explain.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \
+	%D%/result.h \
+	%D%/sample.c \
+	%D%/scenario.c %D%/scenario.h \
+	%D%/state.h \
 	%D%/verdict.c %D%/verdict.h

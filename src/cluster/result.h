@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "base/vec.h"
+#include "engine/decode.h"
 #include "sched/conductor.h"
 
 enum mc_outcome {
@@ -37,15 +38,6 @@ struct mc_row {
 	bool counted;             /* arrived after run.warmup */
 };
 
-/* Decode iterations of one unchanged batch: `count` of them; the k-th (from 0) takes mc_cost_decode_ns(batch, context + k batch). */
-struct mc_segment {
-	mc_time start;
-	int64_t context;
-	uint32_t count, batch;
-	uint32_t counted; /* members that count for the metrics */
-	uint32_t joined;  /* of those, the ones whose first iteration is this segment's first */
-};
-
 /* One sample of the cluster. */
 struct mc_sample {
 	mc_time at;
@@ -63,8 +55,6 @@ struct mc_sample {
 
 struct mc_rows { MC_VEC(struct mc_row) };
 struct mc_samples { MC_VEC(struct mc_sample) };
-struct mc_segments { MC_VEC(struct mc_segment) };
-struct mc_intervals { MC_VEC(mc_time) };
 
 struct mc_result {
 	struct mc_row *row; /* n_rows, in arrival order */

@@ -1,1 +1,4 @@
-libmooncake_a_SOURCES +=
+libmooncake_a_SOURCES += \
+	%D%/decode.c %D%/decode.h \
+	%D%/kinds.h \
+	%D%/prefill.c %D%/prefill.h

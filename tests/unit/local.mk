@@ -3,6 +3,7 @@ UNIT_TESTS = \
 	%D%/test_ci \
 	%D%/test_conf \
 	%D%/test_cost \
+	%D%/test_decode \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_file \
@@ -13,8 +14,10 @@ UNIT_TESTS = \
 	%D%/test_map \
 	%D%/test_pipeline \
 	%D%/test_pool \
+	%D%/test_prefill \
 	%D%/test_profile \
 	%D%/test_shape \
+	%D%/test_search \
 	%D%/test_stream \
 	%D%/test_summary \
 	%D%/test_trace_input \
@@ -27,4 +30,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/kv_prompts.h %D%/profile_text.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/fixture.h %D%/kv_prompts.h %D%/profile_text.h %D%/trace_unit.h %D%/unit.h

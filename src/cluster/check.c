@@ -1,0 +1,109 @@
+/* Invariants of a run (run.check): conservation laws that no bug in any room may break unseen. */
+#include <math.h>
+
+#include "cluster/state.h"
+
+static void fail(struct mc_cluster *c, const char *what, uint32_t i)
+{
+	mc_err_set(c->err, MC_FAIL, "invariant broken at %.9f s: %s (instance %u)", mc_time_to_s(c->loop.now), what, i);
+	c->loop.stop = true;
+}
+
+static void check_decode(struct mc_cluster *c, uint32_t i)
+{
+	const struct mc_decode *d = &c->decode[i];
+	int64_t context = 0, reserved = 0;
+
+	for (size_t k = 0; k < d->batch.n; k++) {
+		const struct mc_decode_job *job = d->batch.at[k];
+
+		reserved += (int64_t)job->context + job->remaining;
+		context += (int64_t)job->context + job->remaining - (int64_t)(job->leave_at - d->iterations);
+		if (job->leave_at <= d->iterations + (d->cursor_time <= c->loop.now ? d->cursor : 0) &&
+		    mc_loop_when(&c->loop, &d->step) > c->loop.now)
+			fail(c, "a request stays in the batch after its last token", i);
+	}
+	for (const struct mc_decode_job *job = d->ready.head; job; job = job->next)
+		reserved += (int64_t)job->context + job->remaining;
+	if (context != d->context)
+		fail(c, "context of the batch is not the sum of its members", i);
+	if (reserved > d->reserved || (!d->loading && !d->arriving && reserved != d->reserved))
+		fail(c, "reserved VRAM is not the sum of its requests", i);
+	if (d->reserved > d->params.kv_tokens)
+		fail(c, "more KV than VRAM", i);
+	if (d->busy > c->loop.now)
+		fail(c, "busier than time went by", i);
+}
+
+void mc_cluster_check(struct mc_cluster *c)
+{
+	for (uint32_t i = 0; i < c->view.n_prefill && !c->err->rc; i++) {
+		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
+
+		if (mc_pool_check(c->pool[i], c->err))
+			c->loop.stop = true;
+		if (p.present > p.capacity)
+			fail(c, "pool over its capacity", i);
+		if (c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) && !c->prefill[i].current)
+			fail(c, "the view's free_at is stale", i);
+	}
+	for (uint32_t i = 0; i < c->view.n_decode && !c->err->rc; i++)
+		check_decode(c, i);
+	if (!c->err->rc && mc_net_check(c->net, c->err))
+		c->loop.stop = true;
+}
+
+/* Sums over the rows against what the parts counted on their own. */
+static void check_rows(struct mc_cluster *c)
+{
+	int64_t unfinished = 0, tokens = 0, iterated = 0;
+	double gpu = 0, busy = 0;
+
+	for (int64_t i = 0; i < c->result->n_rows; i++) {
+		const struct mc_row *r = &c->result->row[i];
+
+		if (r->outcome == MC_UNFINISHED && r->decided >= 0)
+			unfinished++;
+		if (r->outcome == MC_COMPLETED && r->output > 1)
+			tokens += r->output - 1;
+		if (r->prefill_start >= 0)
+			gpu += r->compute_s + r->load_s;
+		if (r->outcome == MC_COMPLETED &&
+		    (r->prefill_end < r->prefill_start || r->end < r->prefill_end || r->prefill_start < r->decided))
+			fail(c, "times of a request run backwards", (uint32_t)i);
+	}
+	if (unfinished != c->open)
+		fail(c, "open requests are not those without an end", 0);
+	for (uint32_t i = 0; i < c->view.n_decode; i++)
+		for (size_t k = 0; k < c->decode[i].segments.n; k++)
+			iterated += (int64_t)c->decode[i].segments.at[k].count * c->decode[i].segments.at[k].batch;
+	if (c->open ? iterated < tokens : iterated != tokens)
+		fail(c, "tokens of the iterations are not those of the requests", 0);
+	for (uint32_t i = 0; i < c->view.n_prefill; i++)
+		busy += mc_time_to_s(c->prefill[i].busy);
+	if (fabs(busy - gpu) > 1e-6 + 1e-9 * (double)c->result->n_rows)
+		fail(c, "engine time of the instances is not that of the requests", 0);
+}
+
+void mc_cluster_check_end(struct mc_cluster *c)
+{
+	double sent = 0, links = 0;
+
+	mc_cluster_check(c);
+	check_rows(c);
+	for (uint32_t l = 0; l < c->result->n_links; l++)
+		links += mc_net_link_bytes(c->net, l);
+	sent = c->result->fetched_bytes + c->result->handover_bytes;
+	/* Every transfer crosses two links; what was cut off is still on its way. */
+	if (c->open ? links > 2 * sent * (1 + 1e-9) : fabs(links - 2 * sent) > 1e-6 * sent + 1)
+		fail(c, "bytes of the links are not those of the transfers", 0);
+	for (uint32_t i = 0; !c->open && i < c->view.n_prefill; i++) {
+		if (mc_pool_stats(c->pool[i]).pinned)
+			fail(c, "blocks are still pinned after the last request", i);
+		if (c->view.prefill[i].sends)
+			fail(c, "a send that never ended", i);
+	}
+	for (uint32_t i = 0; !c->open && i < c->view.n_decode; i++)
+		if (c->view.decode[i].batch || c->view.decode[i].context || c->decode[i].reserved)
+			fail(c, "a decode node is not empty after the last request", i);
+}

@@ -1,0 +1,275 @@
+#include "cluster/cluster.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/state.h"
+#include "engine/kinds.h"
+
+#define PROGRESS_EVERY 256 /* requests */
+
+const char *mc_outcome_name(enum mc_outcome o)
+{
+	static const char *const name[] = {"unfinished", "completed", "rejected", "failed"};
+
+	return name[o];
+}
+
+char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n)
+{
+	if (link < 2 * r->n_prefill)
+		snprintf(buf, n, "prefill%u.%s", link / 2, link % 2 ? "in" : "out");
+	else
+		snprintf(buf, n, "decode%u.in", link - 2 * r->n_prefill);
+	return buf;
+}
+
+void mc_result_fini(struct mc_result *r)
+{
+	free(r->row);
+	mc_vec_fini(&r->samples);
+	for (uint32_t i = 0; i < r->n_decode && r->segment; i++)
+		mc_vec_fini(&r->segment[i]);
+	free(r->segment);
+	mc_vec_fini(&r->first);
+	free(r->prefill_busy);
+	free(r->decode_busy);
+	free(r->link_bytes);
+	free(r->link_capacity);
+	memset(r, 0, sizeof *r);
+}
+
+static bool all_decided(const struct mc_cluster *c)
+{
+	return c->decided == c->trace->n;
+}
+
+static void on_arrive(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, arrive);
+
+	if (!c->arrived || !mc_event_pending(&c->decide))
+		mc_loop_at(loop, &c->decide, loop->now + c->schedule);
+	c->arrived++;
+	if (c->arrived < c->trace->n)
+		mc_loop_at(loop, ev, c->trace->arrival[c->arrived]);
+}
+
+/* Decisions come a fixed time after arrivals, so one event serves them all, in order. */
+static void on_decide(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, decide);
+	const struct mc_cluster_hooks *h = c->hooks;
+
+	mc_cluster_dispatch(c, c->decided++);
+	if (c->decided < c->arrived)
+		mc_loop_at(loop, ev, c->trace->arrival[c->decided] + c->schedule);
+	if (c->decided % PROGRESS_EVERY)
+		return;
+	if (h->progress)
+		h->progress(h->arg, c->decided, c->trace->n, loop->now);
+	if (h->interrupted && *h->interrupted) {
+		c->result->interrupted = true;
+		loop->stop = true;
+	}
+}
+
+static void on_sample(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, sample);
+
+	mc_cluster_sample(c);
+	if (c->scenario->run.check)
+		mc_cluster_check(c);
+	if (!all_decided(c) || c->open)
+		mc_loop_at(loop, ev, loop->now + c->scenario->run.sample);
+}
+
+static void init_rows(struct mc_cluster *c)
+{
+	const struct mc_trace *t = c->trace;
+	struct mc_result *r = c->result;
+
+	r->n_rows = t->n;
+	r->row = mc_xmalloc((size_t)t->n * sizeof *r->row);
+	for (int64_t i = 0; i < t->n; i++)
+		r->row[i] = (struct mc_row){
+			.arrival = t->arrival[i],
+			.decided = -1,
+			.prefill_start = -1,
+			.prefill_end = -1,
+			.handover_end = -1,
+			.end = -1,
+			.input = t->input[i],
+			.output = t->output[i],
+			.prefill = MC_NONE,
+			.decode = MC_NONE,
+			.source = MC_NONE,
+			.counted = t->arrival[i] >= c->scenario->run.warmup,
+		};
+}
+
+static void init_prefill(struct mc_cluster *c, uint32_t n)
+{
+	const struct mc_scenario *s = c->scenario;
+	struct mc_prefill_ops ops = {mc_cluster_prefill_launched, mc_cluster_prefill_finished, c};
+	uint32_t group = (uint32_t)s->cluster.prefill_group;
+	uint32_t blocks = (uint32_t)(s->kv.dram_tokens * group / c->view.block_tokens);
+
+	c->pool = mc_xcalloc(n, sizeof *c->pool);
+	c->prefill = mc_xcalloc(n, sizeof *c->prefill);
+	for (uint32_t i = 0; i < n; i++) {
+		c->pool[i] = mc_pool_new(c->index, i, blocks, mc_evictor_find(s->kv.evict));
+		c->view.prefill[i].pool = c->pool[i];
+		mc_prefill_init(&c->prefill[i], &c->loop, c->cost, &ops);
+		mc_prefill_set_group(&c->prefill[i], group, s->cluster.prefill_chunk);
+		mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
+		mc_net_link_add(c->net, c->cost->net_bytes_per_s * group);
+		mc_net_link_add(c->net, c->cost->net_bytes_per_s * group);
+	}
+}
+
+static void init_decode(struct mc_cluster *c, uint32_t n)
+{
+	const struct mc_scenario *s = c->scenario;
+	struct mc_decode_ops ops = {mc_cluster_decode_finished, c};
+	struct mc_decode_params params = {c->cost->vram_kv_tokens, s->cluster.max_batch, s->run.fast_forward};
+
+	c->decode = mc_xcalloc(n, sizeof *c->decode);
+	for (uint32_t i = 0; i < n; i++) {
+		mc_decode_init(&c->decode[i], &c->loop, c->cost, &params, &ops);
+		mc_net_link_add(c->net, c->cost->net_bytes_per_s);
+	}
+}
+
+static int cluster_init(struct mc_cluster *c)
+{
+	const struct mc_scenario *s = c->scenario;
+	uint32_t n_prefill = (uint32_t)(s->cluster.prefill / s->cluster.prefill_group);
+	uint32_t n_decode = (uint32_t)s->cluster.decode;
+	struct mc_conductor_params params = {
+		s->conductor.policy, s->conductor.decode_policy, {s->conductor.balancing_threshold, (uint64_t)s->seed}};
+
+	mc_loop_init(&c->loop);
+	c->net = mc_net_new(&c->loop, MC_EV_NET);
+	c->index = mc_index_new();
+	mc_view_init(&c->view, n_prefill, n_decode);
+	c->view.cost = c->cost;
+	c->view.index = c->index;
+	c->view.block_tokens = c->trace->block_tokens;
+	c->view.group = (uint32_t)s->cluster.prefill_group;
+	c->view.chunk = s->cluster.prefill_chunk;
+	c->layerwise = !strcmp(s->cluster.stream, "layerwise");
+	c->schedule = mc_time_from_s(c->cost->schedule_s);
+	init_prefill(c, n_prefill);
+	init_decode(c, n_decode);
+	c->result->n_links = 2 * n_prefill + n_decode;
+	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
+	init_rows(c);
+	mc_event_init(&c->arrive, MC_EV_ARRIVAL, on_arrive);
+	mc_event_init(&c->decide, MC_EV_DECIDE, on_decide);
+	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
+	return mc_conductor_init(&c->conductor, &params, c->err);
+}
+
+/* Move what the parts recorded into the result. */
+static void collect(struct mc_cluster *c)
+{
+	struct mc_result *r = c->result;
+
+	r->n_prefill = c->view.n_prefill;
+	r->n_decode = c->view.n_decode;
+	r->prefill_group = c->view.group;
+	r->events = c->loop.fired;
+	r->segment = mc_xcalloc(r->n_decode, sizeof *r->segment);
+	r->decode_busy = mc_xcalloc(r->n_decode, sizeof *r->decode_busy);
+	r->prefill_busy = mc_xcalloc(r->n_prefill, sizeof *r->prefill_busy);
+	r->link_bytes = mc_xcalloc(r->n_links, sizeof *r->link_bytes);
+	r->link_capacity = mc_xcalloc(r->n_links, sizeof *r->link_capacity);
+	for (uint32_t i = 0; i < r->n_decode; i++) {
+		struct mc_decode *d = &c->decode[i];
+
+		r->segment[i] = d->segments;
+		r->decode_busy[i] = d->busy;
+		d->segments = (struct mc_segments){0};
+		for (size_t k = 0; k < d->first_intervals.n; k++)
+			mc_vec_push(&r->first, d->first_intervals.at[k]);
+	}
+	for (uint32_t i = 0; i < r->n_prefill; i++) {
+		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
+
+		r->prefill_busy[i] = c->prefill[i].busy;
+		r->evicted_blocks += p.evicted;
+		r->unstored_blocks += p.refused;
+	}
+	for (uint32_t l = 0; l < r->n_links; l++) {
+		r->link_bytes[l] = mc_net_link_bytes(c->net, l);
+		r->link_capacity[l] = mc_net_link_capacity(c->net, l);
+	}
+}
+
+static void cluster_fini(struct mc_cluster *c)
+{
+	mc_conductor_fini(&c->conductor);
+	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
+		mc_prefill_fini(&c->prefill[i]);
+		mc_pool_free(c->pool[i]);
+	}
+	for (uint32_t i = 0; i < c->view.n_decode; i++)
+		mc_decode_fini(&c->decode[i]);
+	free(c->pool);
+	free(c->prefill);
+	free(c->decode);
+	mc_index_free(c->index);
+	mc_net_free(c->net);
+	mc_view_fini(&c->view);
+	mc_loop_fini(&c->loop);
+	for (size_t i = 0; i < c->chunks.n; i++)
+		free(c->chunks.at[i]);
+	mc_vec_fini(&c->chunks);
+	mc_vec_fini(&c->slots);
+	free(c->link_seen);
+}
+
+static void cluster_run(struct mc_cluster *c)
+{
+	mc_time until = c->scenario->run.until;
+
+	mc_loop_at(&c->loop, &c->arrive, c->trace->arrival[0]);
+	mc_loop_at(&c->loop, &c->sample, 0);
+	mc_loop_run(&c->loop, until);
+	if (!all_decided(c) || c->open) { /* cut off: at run.until, or by a signal */
+		if (!c->result->interrupted && !c->err->rc) {
+			assert(until != MC_TIME_MAX);
+			c->loop.now = until;
+		}
+		for (uint32_t i = 0; i < c->view.n_decode; i++)
+			mc_decode_stop(&c->decode[i]);
+		c->result->end = c->loop.now;
+	}
+	if (c->scenario->run.check && !c->err->rc)
+		mc_cluster_check_end(c);
+	collect(c);
+}
+
+int mc_cluster_run(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_trace *trace,
+		   const struct mc_cluster_hooks *hooks, struct mc_result *r, struct mc_err *err)
+{
+	struct mc_err own = {0};
+	struct mc_cluster c = {
+		.scenario = s, .cost = cost, .trace = trace, .hooks = hooks, .result = r, .err = err ? err : &own};
+	int rc;
+
+	assert(trace->n > 0);
+	memset(r, 0, sizeof *r);
+	rc = cluster_init(&c);
+	if (!rc) {
+		cluster_run(&c);
+		rc = c.err->rc;
+	}
+	cluster_fini(&c);
+	if (rc)
+		mc_result_fini(r);
+	return rc;
+}

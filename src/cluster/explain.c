@@ -1,0 +1,28 @@
+/* Why a request went where it went: the terms of Algorithm 1 at every instance, at the moment of the decision. */
+#include "cluster/state.h"
+#include "sched/search.h"
+
+void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt, const struct mc_decision *decision)
+{
+	struct mc_explanation *x = c->hooks->explain;
+	const struct mc_policy *policy = c->conductor.policy;
+	struct mc_search s = {policy->fetches, c->scenario->conductor.balancing_threshold};
+	struct mc_match best = mc_search_best(&c->view, prompt);
+
+	x->found = true;
+	x->decision = *decision;
+	x->decided = c->loop.now;
+	x->n = c->view.n_prefill;
+	x->n_decode = c->view.n_decode;
+	x->score = mc_xcalloc(x->n, sizeof *x->score);
+	x->decode_load = mc_xcalloc(x->n_decode, sizeof *x->decode_load);
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct mc_score *at = &x->score[i];
+
+		at->prefill = i;
+		at->local = mc_pool_match(c->view.prefill[i].pool, prompt->slot, prompt->n_known);
+		mc_search_score(&s, &c->view, prompt, &best, at);
+	}
+	for (uint32_t i = 0; i < x->n_decode; i++)
+		x->decode_load[i] = c->view.decode[i].load;
+}

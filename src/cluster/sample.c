@@ -1,0 +1,67 @@
+/* One row of the time series: what the cluster looks like now. */
+#include "cluster/state.h"
+
+static void sample_prefill(const struct mc_cluster *c, struct mc_sample *s)
+{
+	__int128 wait = 0;
+
+	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
+		mc_time free_at = mc_prefill_free_at(&c->prefill[i]);
+		mc_time t = free_at > c->loop.now ? free_at - c->loop.now : 0;
+		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
+
+		s->prefill_queued += c->prefill[i].waiting;
+		s->prefill_running += c->prefill[i].running;
+		s->prefill_wait_max = t > s->prefill_wait_max ? t : s->prefill_wait_max;
+		wait += t;
+		s->pool_used_blocks += p.present;
+		s->pool_blocks += p.capacity;
+	}
+	s->prefill_wait_mean = (mc_time)(wait / c->view.n_prefill);
+}
+
+static void sample_decode(const struct mc_cluster *c, struct mc_sample *s)
+{
+	for (uint32_t i = 0; i < c->view.n_decode; i++) {
+		const struct mc_decode *d = &c->decode[i];
+		uint32_t n = (uint32_t)d->batch.n;
+		double kv = (double)d->reserved / (double)d->params.kv_tokens;
+
+		s->decode_running += n;
+		s->decode_waiting += mc_decode_waiting(d);
+		s->decode_kv_ratio_max = kv > s->decode_kv_ratio_max ? kv : s->decode_kv_ratio_max;
+		s->decode_batch_max = n > s->decode_batch_max ? n : s->decode_batch_max;
+		if (n) {
+			mc_time t = mc_cost_decode_ns(c->cost, n, d->context + (int64_t)d->cursor * n);
+
+			s->decode_iteration_max = t > s->decode_iteration_max ? t : s->decode_iteration_max;
+		}
+	}
+}
+
+static void sample_links(struct mc_cluster *c, struct mc_sample *s)
+{
+	double dt = mc_time_to_s(c->loop.now - c->sampled);
+
+	for (uint32_t l = 0; l < c->result->n_links; l++) {
+		double bytes = mc_net_link_bytes(c->net, l);
+		double ratio = dt > 0 ? (bytes - c->link_seen[l]) / (dt * mc_net_link_capacity(c->net, l)) : 0;
+
+		c->link_seen[l] = bytes;
+		if (ratio > s->link_ratio_max) {
+			s->link_ratio_max = ratio;
+			s->link_max = l;
+		}
+	}
+	c->sampled = c->loop.now;
+}
+
+void mc_cluster_sample(struct mc_cluster *c)
+{
+	struct mc_sample s = {.at = c->loop.now, .input_tokens = c->input_tokens, .hit_tokens = c->hit_tokens};
+
+	sample_prefill(c, &s);
+	sample_decode(c, &s);
+	sample_links(c, &s);
+	mc_vec_push(&c->result->samples, s);
+}

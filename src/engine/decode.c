@@ -1,0 +1,306 @@
+#include "engine/decode.h"
+
+#include <assert.h>
+
+#include "engine/kinds.h"
+
+static void list_push(struct mc_decode_list *l, struct mc_decode_job *job)
+{
+	job->next = NULL;
+	if (l->tail)
+		l->tail->next = job;
+	else
+		l->head = job;
+	l->tail = job;
+	l->n++;
+}
+
+static struct mc_decode_job *list_pop(struct mc_decode_list *l)
+{
+	struct mc_decode_job *job = l->head;
+
+	l->head = job->next;
+	if (!l->head)
+		l->tail = NULL;
+	l->n--;
+	return job;
+}
+
+static mc_time iteration(const struct mc_decode *d, uint32_t k)
+{
+	int64_t batch = (int64_t)d->batch.n;
+	mc_time t = mc_cost_decode_ns(d->cost, batch, d->context + k * batch);
+
+	assert(t > 0);
+	return t;
+}
+
+/* Move the cursor to the first boundary at or after `t`. */
+static void advance(struct mc_decode *d, mc_time t)
+{
+	while (d->cursor_time < t)
+		d->cursor_time += iteration(d, d->cursor++);
+}
+
+static bool has_room(const struct mc_decode *d)
+{
+	return !d->params.max_batch || (int64_t)d->batch.n < d->params.max_batch;
+}
+
+/* Write the segment down as far as the cursor, and begin the next one there with the same batch. */
+static void close_segment(struct mc_decode *d)
+{
+	size_t n = d->batch.n;
+	struct mc_segment s = {.start = d->segment_start, .context = d->context, .count = d->cursor, .batch = (uint32_t)n};
+
+	if (!d->cursor)
+		return;
+	s.counted = d->batch_counted;
+	for (size_t i = n - d->newcomers; i < n; i++) {
+		struct mc_decode_job *job = d->batch.at[i];
+
+		job->first = d->segment_start + iteration(d, 0);
+		s.joined += job->counted;
+		if (job->counted)
+			mc_vec_push(&d->first_intervals, job->first - job->arrived);
+	}
+	mc_vec_push(&d->segments, s);
+	d->newcomers = 0;
+	d->busy += d->cursor_time - d->segment_start;
+	d->iterations += d->cursor;
+	d->context += (int64_t)d->cursor * (int64_t)n;
+	d->segment_start = d->cursor_time;
+	d->cursor = 0;
+}
+
+/*
+ * Room is reserved and all KV is here: the load ends when the link has carried all of it since there was room for it (loads
+ * one after the other, in order), but the last layer's share only after the last bytes arrived.
+ */
+static void load(struct mc_decode *d, struct mc_decode_job *job)
+{
+	double s = job->context * d->cost->kv_bytes / d->cost->h2d_bytes_per_s;
+	mc_time last = job->arrived + mc_time_from_s(s / (double)d->cost->shape.layers);
+
+	if (d->load_free < job->admitted)
+		d->load_free = job->admitted;
+	d->load_free += mc_time_from_s(s);
+	last = d->load_free > last ? d->load_free : last;
+	d->loading++;
+	mc_loop_at(d->loop, &job->loaded, last > d->loop->now ? last : d->loop->now);
+}
+
+/* Reserve VRAM, in order, as far as there is room. */
+static void admit(struct mc_decode *d)
+{
+	while (d->waiting.n) {
+		struct mc_decode_job *job = d->waiting.head;
+		int64_t need = (int64_t)job->context + job->remaining;
+
+		if (d->reserved + need > d->params.kv_tokens)
+			return;
+		list_pop(&d->waiting);
+		d->reserved += need;
+		job->admitted = d->loop->now;
+		if (job->arrived < 0) {
+			d->arriving++;
+		} else {
+			d->waiting_arrived--;
+			load(d, job);
+		}
+	}
+}
+
+/* Members whose last token exists leave, in order of joining. */
+static void leave(struct mc_decode *d)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < d->batch.n; i++) {
+		struct mc_decode_job *job = d->batch.at[i];
+		int64_t held = (int64_t)job->context + job->remaining;
+
+		if (job->leave_at > d->iterations) {
+			d->batch.at[kept++] = job;
+			continue;
+		}
+		d->context -= held;
+		d->reserved -= held;
+		d->batch_counted -= job->counted;
+		d->ops.finished(d->ops.arg, job);
+	}
+	d->batch.n = kept;
+}
+
+static void join(struct mc_decode *d)
+{
+	while (d->ready.n && has_room(d)) {
+		struct mc_decode_job *job = list_pop(&d->ready);
+
+		job->leave_at = d->iterations + job->remaining;
+		job->first_segment = d->segments.n;
+		d->context += job->context;
+		d->batch_counted += job->counted;
+		d->newcomers++;
+		mc_vec_push(&d->batch, job);
+	}
+	d->next_leave = UINT64_MAX;
+	for (size_t i = 0; i < d->batch.n; i++)
+		if (d->batch.at[i]->leave_at < d->next_leave)
+			d->next_leave = d->batch.at[i]->leave_at;
+}
+
+/* The next event: the boundary at which the first member leaves, or just the next one when stepping. */
+static void schedule(struct mc_decode *d)
+{
+	uint64_t last = d->params.fast_forward ? d->next_leave - d->iterations : d->cursor + 1;
+	mc_time t = d->cursor_time;
+
+	for (uint32_t k = d->cursor; k < last; k++)
+		t += iteration(d, k);
+	mc_loop_at(d->loop, &d->step, t);
+}
+
+static void on_step(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct mc_decode *d = mc_container_of(ev, struct mc_decode, step);
+	bool leaving, joining;
+
+	if (d->batch.n) {
+		advance(d, loop->now);
+		assert(d->cursor_time == loop->now);
+	} else {
+		d->segment_start = d->cursor_time = loop->now;
+	}
+	leaving = d->batch.n && d->iterations + d->cursor >= d->next_leave;
+	joining = d->ready.n && (leaving || has_room(d));
+	if (leaving || joining) {
+		close_segment(d);
+		if (leaving) {
+			leave(d);
+			admit(d);
+		}
+		join(d);
+	}
+	if (d->batch.n)
+		schedule(d);
+}
+
+static void on_loaded(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct mc_decode_job *job = mc_container_of(ev, struct mc_decode_job, loaded);
+	struct mc_decode *d = job->at;
+
+	d->loading--;
+	list_push(&d->ready, job);
+	if (!d->batch.n) {
+		mc_loop_at(loop, &d->step, loop->now);
+	} else if (has_room(d)) {
+		advance(d, loop->now); /* the boundary at which it joins: never past the planned one */
+		mc_loop_at(loop, &d->step, d->cursor_time);
+	}
+}
+
+void mc_decode_init(struct mc_decode *d, struct mc_loop *loop, const struct mc_cost *cost,
+		    const struct mc_decode_params *params, const struct mc_decode_ops *ops)
+{
+	*d = (struct mc_decode){.loop = loop, .cost = cost, .params = *params, .ops = *ops};
+	mc_event_init(&d->step, MC_EV_DECODE_STEP, on_step);
+}
+
+void mc_decode_fini(struct mc_decode *d)
+{
+	mc_vec_fini(&d->batch);
+	mc_vec_fini(&d->segments);
+	mc_vec_fini(&d->first_intervals);
+	mc_vec_fini(&d->tails);
+}
+
+void mc_decode_announce(struct mc_decode *d, struct mc_decode_job *job)
+{
+	assert((int64_t)job->context + job->remaining <= d->params.kv_tokens && job->remaining);
+	job->at = d;
+	job->admitted = job->arrived = job->first = -1;
+	mc_event_init(&job->loaded, MC_EV_DECODE_LOAD, on_loaded);
+	list_push(&d->waiting, job);
+	admit(d);
+}
+
+void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job)
+{
+	job->arrived = d->loop->now;
+	if (job->admitted < 0) {
+		d->waiting_arrived++;
+	} else {
+		d->arriving--;
+		load(d, job);
+	}
+}
+
+void mc_decode_stop(struct mc_decode *d)
+{
+	mc_time now = d->loop->now;
+
+	if (!d->batch.n)
+		return;
+	advance(d, now);
+	while (d->cursor_time > now)
+		d->cursor_time -= iteration(d, --d->cursor);
+	close_segment(d);
+}
+
+/* Move heap[at] down until no child is longer. */
+static void tail_sift(struct mc_tail *heap, size_t n, size_t at)
+{
+	struct mc_tail moved = heap[at];
+
+	for (size_t child; (child = 2 * at + 1) < n; at = child) {
+		if (child + 1 < n && heap[child + 1].longest > heap[child].longest)
+			child++;
+		if (heap[child].longest <= moved.longest)
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = moved;
+}
+
+static mc_time segment_interval(const struct mc_decode *d, const struct mc_segment *s, uint32_t k)
+{
+	return mc_cost_decode_ns(d->cost, s->batch, s->context + (int64_t)k * s->batch);
+}
+
+/* Contexts only grow within a segment, so its iterations never get shorter: the longest are taken from the segments' ends. */
+mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job)
+{
+	uint32_t top = (job->remaining + 9) / 10, first;
+	uint64_t intervals = 0;
+	mc_time sum = 0;
+	struct mc_tail *heap;
+	size_t n;
+
+	d->tails.n = 0;
+	mc_vec_push(&d->tails, ((struct mc_tail){job->first - job->arrived, NULL, 0}));
+	for (size_t i = job->first_segment; i < d->segments.n; i++) {
+		const struct mc_segment *s = &d->segments.at[i];
+
+		intervals += s->count;
+		if (s->count > (i == job->first_segment)) /* its first iteration belongs to the first interval */
+			mc_vec_push(&d->tails, ((struct mc_tail){segment_interval(d, s, s->count - 1), s, s->count - 1}));
+	}
+	assert(intervals == job->remaining);
+	heap = d->tails.at;
+	n = d->tails.n;
+	for (size_t i = n / 2; i-- > 0;)
+		tail_sift(heap, n, i);
+	for (uint32_t taken = 0; taken < top; taken++) {
+		sum += heap[0].longest;
+		first = heap[0].segment == &d->segments.at[job->first_segment];
+		if (heap[0].segment && heap[0].k > first)
+			heap[0].longest = segment_interval(d, heap[0].segment, --heap[0].k);
+		else
+			heap[0] = heap[--n];
+		if (n)
+			tail_sift(heap, n, 0);
+	}
+	return (sum + top / 2) / top;
+}

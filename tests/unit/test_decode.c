@@ -1,0 +1,342 @@
+/* Decode nodes: fast-forwarding equals stepping, and both equal a token-by-token model written without segments. */
+#include "fixture.h"
+#include "unit.h"
+
+#include <string.h>
+
+#include "engine/decode.h"
+#include "engine/kinds.h"
+
+#define MAX_JOBS 200
+
+struct feed {
+	struct mc_event announce, arrive;
+	mc_time announced, at;
+	struct mc_decode_job job;
+	mc_time end, tbt;
+	uint32_t remaining;
+};
+
+struct sim {
+	struct mc_loop loop;
+	struct mc_decode node;
+	struct feed feed[MAX_JOBS];
+	int n, finished;
+};
+
+static struct sim *sim_of_feed; /* events carry no argument: one simulation at a time */
+
+static void on_announce(struct mc_loop *loop, struct mc_event *ev)
+{
+	(void)loop;
+	mc_decode_announce(&sim_of_feed->node, &mc_container_of(ev, struct feed, announce)->job);
+}
+
+static void on_arrive(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct feed *f = mc_container_of(ev, struct feed, arrive);
+
+	(void)loop;
+	mc_decode_arrive(&sim_of_feed->node, &f->job);
+}
+
+static void on_finished(void *arg, struct mc_decode_job *job)
+{
+	struct sim *s = arg;
+	struct feed *f = mc_container_of(job, struct feed, job);
+
+	f->end = s->loop.now;
+	f->tbt = mc_decode_tbt(&s->node, job);
+	s->finished++;
+}
+
+static void sim_run(struct sim *s, uint64_t seed, const struct mc_cost *cost, struct mc_decode_params params)
+{
+	struct mc_decode_ops ops = {on_finished, s};
+	mc_time at = 0;
+
+	memset(s, 0, sizeof *s);
+	sim_of_feed = s;
+	mc_loop_init(&s->loop);
+	mc_decode_init(&s->node, &s->loop, cost, &params, &ops);
+	s->n = 5 + (int)draw(&seed, MAX_JOBS - 5);
+	for (int i = 0; i < s->n; i++) {
+		struct feed *f = &s->feed[i];
+
+		at += (mc_time)draw(&seed, 3) * (mc_time)draw(&seed, 60000000);
+		f->announced = at;
+		f->at = at + (mc_time)draw(&seed, 2) * (mc_time)draw(&seed, 50000000);
+		f->job.context = 1 + (uint32_t)draw(&seed, 5000);
+		f->job.remaining = f->remaining = 1 + (uint32_t)draw(&seed, draw(&seed, 4) ? 30 : 400);
+		f->job.counted = draw(&seed, 5) > 0;
+		mc_event_init(&f->announce, MC_EV_NET, on_announce);
+		mc_event_init(&f->arrive, MC_EV_NET, on_arrive);
+		mc_loop_at(&s->loop, &f->announce, f->announced);
+		mc_loop_at(&s->loop, &f->arrive, f->at);
+	}
+	mc_loop_run(&s->loop, MC_TIME_MAX);
+	ck_assert_int_eq(s->finished, s->n);
+}
+
+static void sim_fini(struct sim *s)
+{
+	mc_decode_fini(&s->node);
+	mc_loop_fini(&s->loop);
+}
+
+static int descending(const void *a, const void *b)
+{
+	mc_time x = *(const mc_time *)a, y = *(const mc_time *)b;
+
+	return (x < y) - (x > y);
+}
+
+struct oracle_job {
+	mc_time admitted, ready, last;
+	uint32_t made;
+	bool here, joined, done;
+	struct { MC_VEC(mc_time) } gap;
+};
+
+struct oracle {
+	const struct sim *s;
+	const struct mc_cost *cost;
+	const struct mc_decode_params *p;
+	struct oracle_job job[MAX_JOBS];
+	int order[MAX_JOBS], n_order; /* in order of their loads */
+	int queue[MAX_JOBS], head, tail; /* announced, without room */
+	int step;                     /* announcements and arrivals done so far, two a job */
+	mc_time link;
+	int64_t reserved;
+};
+
+static void oracle_load(struct oracle *o, int i)
+{
+	struct oracle_job *j = &o->job[i];
+	double s = o->s->feed[i].job.context * o->cost->kv_bytes / o->cost->h2d_bytes_per_s;
+	mc_time tail = o->s->feed[i].at + mc_time_from_s(s / (double)o->cost->shape.layers);
+
+	o->link = (o->link > j->admitted ? o->link : j->admitted) + mc_time_from_s(s);
+	j->ready = o->link > tail ? o->link : tail;
+	o->order[o->n_order++] = i;
+}
+
+static void oracle_admit(struct oracle *o, mc_time now)
+{
+	for (; o->head < o->tail; o->head++) {
+		int i = o->queue[o->head];
+		int64_t need = (int64_t)o->s->feed[i].job.context + o->s->feed[i].remaining;
+
+		if (o->reserved + need > o->p->kv_tokens)
+			return;
+		o->reserved += need;
+		o->job[i].admitted = now;
+		if (o->job[i].here)
+			oracle_load(o, i);
+	}
+}
+
+/* The next announcement or arrival that has not been done, by time, then by number; its time, or "never". */
+static mc_time oracle_next(const struct oracle *o, const bool *did, int *which)
+{
+	mc_time best = MC_TIME_MAX;
+
+	for (int k = 0; k < 2 * o->s->n; k++) {
+		mc_time t = k % 2 ? o->s->feed[k / 2].at : o->s->feed[k / 2].announced;
+
+		if (!did[k] && t < best) {
+			best = t;
+			*which = k;
+		}
+	}
+	return best;
+}
+
+static void oracle_pump(struct oracle *o, bool *did, mc_time until)
+{
+	int k = 0;
+	mc_time t;
+
+	while ((t = oracle_next(o, did, &k)) <= until && t < MC_TIME_MAX) {
+		did[k] = true;
+		if (k % 2 == 0) {
+			o->queue[o->tail++] = k / 2;
+			o->job[k / 2].admitted = -1;
+			oracle_admit(o, t);
+		} else {
+			o->job[k / 2].here = true;
+			o->job[k / 2].last = t;
+			if (o->job[k / 2].admitted >= 0)
+				oracle_load(o, k / 2);
+		}
+	}
+}
+
+/* Who is in the batch of the iteration that starts now? Returns how many, their context, and when the next could join. */
+static int64_t oracle_join(struct oracle *o, mc_time now, int64_t *context, mc_time *next)
+{
+	int64_t batch = 0;
+	int members = 0;
+
+	*context = 0;
+	*next = MC_TIME_MAX;
+	for (int k = 0; k < o->n_order; k++)
+		members += o->job[o->order[k]].joined && !o->job[o->order[k]].done;
+	for (;;) { /* in the order in which they became ready */
+		struct oracle_job *first = NULL;
+
+		for (int k = 0; k < o->n_order; k++) {
+			struct oracle_job *j = &o->job[o->order[k]];
+
+			if (!j->done && !j->joined && (!first || j->ready < first->ready))
+				first = j;
+		}
+		if (!first)
+			break;
+		if (first->ready > now || (o->p->max_batch && members >= o->p->max_batch)) {
+			*next = first->ready;
+			break;
+		}
+		first->joined = true;
+		members++;
+	}
+	for (int k = 0; k < o->n_order; k++) {
+		struct oracle_job *j = &o->job[o->order[k]];
+
+		if (j->joined && !j->done) {
+			batch++;
+			*context += o->s->feed[o->order[k]].job.context + j->made;
+		}
+	}
+	return batch;
+}
+
+/* One iteration at a time over plain arrays. */
+static void oracle_run(struct oracle *o)
+{
+	bool did[2 * MAX_JOBS] = {0};
+	mc_time now = 0, next;
+	int64_t context;
+	int done = 0, k = 0;
+
+	while (done < o->s->n) {
+		int64_t batch;
+
+		oracle_pump(o, did, now);
+		oracle_admit(o, now);
+		batch = oracle_join(o, now, &context, &next);
+		if (!batch) {
+			mc_time feed = oracle_next(o, did, &k);
+
+			now = feed < next ? feed : next;
+			ck_assert(now < MC_TIME_MAX);
+			continue;
+		}
+		now += mc_cost_decode_ns(o->cost, batch, context);
+		oracle_pump(o, did, now);
+		for (int i = 0; i < o->s->n; i++) {
+			struct oracle_job *j = &o->job[i];
+
+			if (!j->joined || j->done)
+				continue;
+			mc_vec_push(&j->gap, now - j->last);
+			j->last = now;
+			if (++j->made == o->s->feed[i].remaining) {
+				j->done = true;
+				done++;
+				o->reserved -= (int64_t)o->s->feed[i].job.context + o->s->feed[i].remaining;
+			}
+		}
+	}
+}
+
+static void compare_with_oracle(struct sim *s, const struct mc_cost *cost, const struct mc_decode_params *p)
+{
+	struct oracle *o = mc_xcalloc(1, sizeof *o);
+
+	o->s = s;
+	o->cost = cost;
+	o->p = p;
+	oracle_run(o);
+	for (int i = 0; i < s->n; i++) {
+		struct oracle_job *j = &o->job[i];
+		size_t top = (j->gap.n + 9) / 10;
+		mc_time sum = 0;
+
+		ck_assert_int_eq(j->last, s->feed[i].end);
+		qsort(j->gap.at, j->gap.n, sizeof(mc_time), descending);
+		for (size_t k = 0; k < top; k++)
+			sum += j->gap.at[k];
+		ck_assert_int_eq((sum + (mc_time)top / 2) / (mc_time)top, s->feed[i].tbt);
+		mc_vec_fini(&j->gap);
+	}
+	free(o);
+}
+
+START_TEST(fast_forward_equals_stepping_equals_oracle)
+{
+	struct mc_cost cost = plain_cost();
+	static struct sim fast, slow;
+
+	cost.kv_bytes = 2000;
+	for (uint64_t seed = 1; seed <= 120; seed++) {
+		struct mc_decode_params p = {seed % 3 ? 20000 : 100000, seed % 4 ? 0 : 6, true};
+
+		sim_run(&fast, seed, &cost, p);
+		p.fast_forward = false;
+		sim_run(&slow, seed, &cost, p);
+		for (int i = 0; i < fast.n; i++) {
+			ck_assert_int_eq(fast.feed[i].end, slow.feed[i].end);
+			ck_assert_int_eq(fast.feed[i].tbt, slow.feed[i].tbt);
+		}
+		ck_assert_uint_eq(fast.node.segments.n, slow.node.segments.n);
+		ck_assert_int_eq(memcmp(fast.node.segments.at, slow.node.segments.at,
+					fast.node.segments.n * sizeof *fast.node.segments.at), 0);
+		ck_assert_uint_lt(fast.loop.fired, slow.loop.fired + 1);
+		compare_with_oracle(&fast, &cost, &p);
+		sim_fini(&fast);
+		sim_fini(&slow);
+	}
+}
+END_TEST
+
+/* One request alone: 100 context tokens and 12 more, every number by hand. */
+START_TEST(one_request_by_hand)
+{
+	struct mc_cost cost = plain_cost();
+	static struct sim s;
+	struct mc_decode_params p = {1000, 0, true};
+	struct mc_decode_ops ops = {on_finished, &s};
+	mc_time end = 100000; /* 100 tokens of 1,000 B at 1 GB/s */
+
+	memset(&s, 0, sizeof s);
+	mc_loop_init(&s.loop);
+	mc_decode_init(&s.node, &s.loop, &cost, &p, &ops);
+	s.feed[0].job.context = 100;
+	s.feed[0].job.remaining = s.feed[0].remaining = 12;
+	s.feed[0].job.counted = true;
+	mc_decode_announce(&s.node, &s.feed[0].job);
+	mc_decode_arrive(&s.node, &s.feed[0].job);
+	mc_loop_run(&s.loop, MC_TIME_MAX);
+	for (int k = 0; k < 12; k++)
+		end += 10000000 + (100 + k) * 1000;
+	ck_assert_int_eq(s.feed[0].end, end);
+	/* The two longest of twelve intervals: the first, with the load, 10.2 ms; and the last, 10.111 ms. */
+	ck_assert_int_eq(s.feed[0].tbt, (10200000 + 10111000) / 2);
+	ck_assert_int_eq(s.node.busy, end - 100000);
+	sim_fini(&s);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("decode");
+	TCase *t = tcase_create("decode");
+
+	tcase_add_test(t, fast_forward_equals_stepping_equals_oracle);
+	tcase_add_test(t, one_request_by_hand);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN

@@ -1,0 +1,196 @@
+/* Prefill instances: order, waits for blocks, groups; every number by hand or from the pipeline's own recurrence. */
+#include "fixture.h"
+#include "unit.h"
+
+#include <string.h>
+
+#include "engine/kinds.h"
+#include "engine/prefill.h"
+#include "model/pipeline.h"
+
+struct bench {
+	struct mc_loop loop;
+	struct mc_prefill node;
+	struct mc_cost cost;
+	int launched, finished;
+	struct mc_prefill_job *order[8];
+};
+
+static void on_launched(void *arg, struct mc_prefill_job *job)
+{
+	struct bench *b = arg;
+
+	ck_assert_int_ge(job->end, b->loop.now);
+	b->launched++;
+}
+
+static void on_finished(void *arg, struct mc_prefill_job *job)
+{
+	struct bench *b = arg;
+
+	ck_assert_int_eq(job->end, b->loop.now);
+	b->order[b->finished++] = job;
+}
+
+static void bench_init(struct bench *b)
+{
+	struct mc_prefill_ops ops = {on_launched, on_finished, b};
+
+	memset(b, 0, sizeof *b);
+	b->cost = plain_cost();
+	mc_loop_init(&b->loop);
+	mc_prefill_init(&b->node, &b->loop, &b->cost, &ops);
+}
+
+static void bench_fini(struct bench *b)
+{
+	mc_prefill_fini(&b->node);
+	mc_loop_fini(&b->loop);
+}
+
+static struct mc_prefill_job make_job(const struct bench *b, uint32_t n, uint32_t cached, bool fetching)
+{
+	return (struct mc_prefill_job){
+		.tokens = n,
+		.cached = cached,
+		.fetching = fetching,
+		.expected = mc_time_from_s(mc_cost_prefill_gpu_s(&b->cost, n, cached) / b->node.group),
+	};
+}
+
+/* 1,000 tokens: 1 + 100 + 1 ms; with 400 cached: 1 + 60 + 0.84 + 0.4 ms. */
+#define WHOLE  INT64_C(102000000)
+#define CACHED INT64_C(62240000)
+
+START_TEST(in_order)
+{
+	struct bench b;
+	struct mc_prefill_job x, y;
+
+	bench_init(&b);
+	x = make_job(&b, 1000, 0, false);
+	y = make_job(&b, 1000, 400, false);
+	mc_prefill_submit(&b.node, &x);
+	mc_prefill_submit(&b.node, &y);
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), WHOLE + CACHED);
+	mc_loop_run(&b.loop, MC_TIME_MAX);
+	ck_assert_ptr_eq(b.order[0], &x);
+	ck_assert_int_eq(x.end, WHOLE);
+	ck_assert_int_eq(y.start, WHOLE);
+	ck_assert_int_eq(y.end, WHOLE + CACHED);
+	ck_assert_int_eq(y.fetch_wait, 0);
+	ck_assert_double_eq_tol(y.compute_s, 0.06184, 1e-12);
+	ck_assert_double_eq_tol(y.load_s, 0.0004, 1e-12);
+	ck_assert_int_eq(b.node.busy, WHOLE + CACHED);
+	bench_fini(&b);
+}
+END_TEST
+
+struct arrival {
+	struct mc_event ev;
+	struct mc_prefill_job *job;
+};
+
+static void on_blocks(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct mc_prefill_job *job = mc_container_of(ev, struct arrival, ev)->job;
+
+	(void)loop;
+	mc_prefill_fetched(job->at, job);
+}
+
+/* Blocks that come in time cost nothing; late ones hold up the first chunk, but for one layer's share of it. */
+START_TEST(fetch_overlaps_by_layer)
+{
+	const mc_time late[] = {0, 50000000, 56015999, 56016001, 200000000};
+
+	for (size_t k = 0; k < sizeof late / sizeof *late; k++) {
+		struct bench b;
+		struct mc_prefill_job x, y;
+		struct arrival a = {.job = &x};
+		mc_time held = late[k] + CACHED / 10, end;
+
+		bench_init(&b); /* no chunks: the whole prompt is the first one, its last layer 1/10 of the time */
+		x = make_job(&b, 1000, 400, true);
+		y = make_job(&b, 1000, 0, false);
+		mc_prefill_submit(&b.node, &x);
+		mc_prefill_submit(&b.node, &y);
+		mc_event_init(&a.ev, MC_EV_NET, on_blocks);
+		mc_loop_at(&b.loop, &a.ev, late[k]);
+		mc_loop_run(&b.loop, MC_TIME_MAX);
+		end = held > CACHED ? held : CACHED;
+		ck_assert_int_eq(x.end, end);
+		ck_assert_int_eq(x.fetch_wait, end - CACHED);
+		ck_assert_int_eq(y.start, end);
+		ck_assert_int_eq(b.node.busy, WHOLE + CACHED);
+		bench_fini(&b);
+	}
+}
+END_TEST
+
+/* While it stands still the instance expects the rest of its computing, never a time that has passed. */
+START_TEST(free_at_while_waiting)
+{
+	struct bench b;
+	struct mc_prefill_job x, y;
+	struct arrival a = {.job = &x};
+
+	bench_init(&b);
+	x = make_job(&b, 1000, 400, true);
+	y = make_job(&b, 1000, 0, false);
+	mc_prefill_submit(&b.node, &x);
+	mc_prefill_submit(&b.node, &y);
+	mc_event_init(&a.ev, MC_EV_NET, on_blocks);
+	mc_loop_at(&b.loop, &a.ev, 500000000);
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), CACHED + WHOLE);
+	mc_loop_run(&b.loop, 400000000);
+	b.loop.now = 400000000;
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), 400000000 + WHOLE);
+	mc_loop_run(&b.loop, MC_TIME_MAX);
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), y.end);
+	bench_fini(&b);
+}
+END_TEST
+
+/* Three stages, chunks of 250: the same as running the recurrence by itself; the next prompt enters behind the last chunk. */
+START_TEST(group_pipelines_prompts)
+{
+	struct bench b;
+	struct mc_prefill_job x, y;
+	double stage[3] = {0}, first, second;
+	struct mc_pipeline_job work = {1000, 0, 250, 3, 0};
+
+	bench_init(&b);
+	b.cost.hop_s_per_token = 1e-6;
+	mc_prefill_set_group(&b.node, 3, 250);
+	x = make_job(&b, 1000, 0, false);
+	y = make_job(&b, 1000, 400, false);
+	mc_prefill_submit(&b.node, &x);
+	mc_prefill_submit(&b.node, &y);
+	mc_loop_run(&b.loop, MC_TIME_MAX);
+	first = mc_cost_prefill_group(&b.cost, &work, stage);
+	work.p = 400;
+	work.start_s = mc_time_to_s(mc_time_from_s(stage[0]));
+	second = mc_cost_prefill_group(&b.cost, &work, stage);
+	ck_assert_int_eq(x.end, mc_time_from_s(first));
+	ck_assert_int_eq(y.end, mc_time_from_s(second));
+	ck_assert_int_lt(y.start, x.end);
+	ck_assert_int_lt(x.end, WHOLE);
+	bench_fini(&b);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("prefill");
+	TCase *t = tcase_create("prefill");
+
+	tcase_add_test(t, in_order);
+	tcase_add_test(t, fetch_overlaps_by_layer);
+	tcase_add_test(t, free_at_while_waiting);
+	tcase_add_test(t, group_pipelines_prompts);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
