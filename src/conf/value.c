@@ -103,8 +103,9 @@ static int store_choice(const struct mc_field *f, void *obj, const char *text, s
 			store_string(f, obj, text);
 			return 0;
 		}
-		mc_str_printf(&all, "%s%s", i ? ", " : "", list[i]);
 	}
+	for (size_t i = 0; list[i]; i++)
+		mc_str_printf(&all, "%s%s", i ? ", " : "", list[i]);
 	near = mc_suggest(text, list);
 	rc = mc_err_set(err, MC_USAGE, "'%.60s' is unknown; %s%s%sexpected one of %.300s", text,
 			near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", mc_str_text(&all));

@@ -7,6 +7,7 @@
 
 #define INSERTION_MAX 96 /* where clearing and adding up the counts costs more */
 #define DIGITS        8  /* of 8 bits */
+#define SAMPLE        15 /* of a range to be divided */
 #define SIGN          (UINT64_C(1) << 63)
 
 static void insertion_sort(int64_t *v, size_t n)
@@ -84,59 +85,64 @@ void mc_sort_f64(double *v, size_t n)
 	free(bits);
 }
 
-static int64_t median3(int64_t a, int64_t b, int64_t c)
+/* Move values < pivot before the others; returns where the others start. No branch depends on the values. */
+static size_t partition(int64_t *v, size_t lo, size_t hi, int64_t pivot)
 {
-	if (a > b) {
-		int64_t t = a;
+	size_t i = lo;
 
-		a = b;
-		b = t;
+	for (size_t j = lo; j < hi; j++) {
+		int64_t x = v[j];
+
+		v[j] = v[i];
+		v[i] = x;
+		i += x < pivot;
 	}
-	return c < a ? a : c > b ? b : c;
+	return i;
 }
 
-/*
- * Move the values of [lo, hi) about a pivot, so that [lo, i) <= pivot <= [i, hi) for the i returned; i == lo
- * means that v[lo] is a smallest one. Both sides stop at equal values, so that runs of them split evenly
- * (Hoare).
- */
-static size_t partition(int64_t *v, size_t lo, size_t hi)
+/* A value near the one that sorting would put at `rank` of [lo, hi): that of a sample, evenly spaced. */
+static int64_t guess(const int64_t *v, size_t lo, size_t hi, size_t rank)
 {
-	int64_t pivot = median3(v[lo], v[lo + (hi - lo) / 2], v[hi - 1]);
-	size_t i = lo, j = hi - 1;
+	int64_t sample[SAMPLE];
 
-	for (;; i++, j--) {
-		int64_t t;
+	for (size_t i = 0; i < SAMPLE; i++)
+		sample[i] = v[lo + i * (hi - lo) / SAMPLE];
+	insertion_sort(sample, SAMPLE);
+	return sample[(rank - lo) * SAMPLE / (hi - lo)];
+}
 
-		while (v[i] < pivot)
-			i++;
-		while (v[j] > pivot)
-			j--;
-		if (i >= j)
-			return i;
-		t = v[i];
-		v[i] = v[j];
-		v[j] = t;
+/* Permute v so that its n - from largest are at the end. */
+static void select_top(int64_t *v, size_t n, size_t from)
+{
+	size_t lo = 0, hi = n, work = 0; /* all before lo <= all of [lo, hi) <= all from hi on */
+
+	while (lo < from && from < hi && hi - lo > SAMPLE) {
+		int64_t pivot = guess(v, lo, hi, from);
+		size_t i = partition(v, lo, hi, pivot);
+
+		if (i == lo) { /* a smallest one: set its equals apart at once */
+			i = pivot < INT64_MAX ? partition(v, lo, hi, pivot + 1) : hi;
+			if (from < i)
+				return;
+		}
+		if (from < i)
+			hi = i;
+		else
+			lo = i;
+		work += hi - lo;
+		if (work > 8 * n)
+			break;
 	}
+	if (lo < from && from < hi)
+		mc_sort_i64(v + lo, hi - lo);
 }
 
 int64_t mc_stat_top_sum(int64_t *v, size_t n, size_t m)
 {
-	/* All before lo <= all of [lo, hi) <= all from hi on; the sum starts at `from` in [lo, hi]. */
-	size_t from = n - (m < n ? m : n), lo = 0, hi = n, work = 0;
+	size_t from = n - (m < n ? m : n);
 	int64_t sum = 0;
 
-	while (lo < from && from < hi && hi - lo > 16 && work <= 8 * n) {
-		size_t i = partition(v, lo, hi);
-
-		work += hi - lo;
-		if (from < i)
-			hi = i;
-		else
-			lo = i > lo ? i : lo + 1;
-	}
-	if (lo < from && from < hi)
-		mc_sort_i64(v + lo, hi - lo);
+	select_top(v, n, from);
 	for (size_t i = from; i < n; i++)
 		sum += v[i];
 	return sum;

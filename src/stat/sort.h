@@ -13,7 +13,7 @@ void mc_sort_f64(double *v, size_t n);
 
 /*
  * Sum of the m largest of n values (all of them when m >= n); the sum must fit. Permutes v. Quickselect with
- * the median of three, and a sort when that doesn't get anywhere: O(n) expected, O(n) radix passes at worst.
+ * pivots from samples, and a sort when that doesn't get anywhere: O(n) expected, radix passes at worst.
  */
 int64_t mc_stat_top_sum(int64_t *v, size_t n, size_t m);
 

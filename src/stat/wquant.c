@@ -7,7 +7,8 @@
 
 void mc_wquant_init(struct mc_wquant *q)
 {
-	*q = (struct mc_wquant){.weight = mc_xcalloc(BUCKETS, sizeof *q->weight)};
+	*q = (struct mc_wquant){.weight = mc_xcalloc(BUCKETS, sizeof *q->weight),
+				.touched = mc_xcalloc(BUCKETS / MC_WQUANT_PAGE + 1, 1)};
 }
 
 void mc_wquant_fini(struct mc_wquant *q)
@@ -17,6 +18,7 @@ void mc_wquant_fini(struct mc_wquant *q)
 		mc_vec_fini(&q->target[i].pair);
 	}
 	free(q->weight);
+	free(q->touched);
 	*q = (struct mc_wquant){0};
 }
 
@@ -46,8 +48,13 @@ void mc_wquant_prepare(struct mc_wquant *q)
 	for (int i = 0; i < MC_SUMMARY_PERCENTILES; i++)
 		want[i] = sought(q, mc_summary_percentile[i]);
 	for (size_t b = 0; b < end && p < MC_SUMMARY_PERCENTILES; b++) {
-		uint64_t w = q->weight[b];
+		uint64_t w;
 
+		if (!q->touched[b / MC_WQUANT_PAGE]) {
+			b |= MC_WQUANT_PAGE - 1;
+			continue;
+		}
+		w = q->weight[b];
 		if (below + w >= want[p])
 			add_target(q, b, below);
 		below += w;

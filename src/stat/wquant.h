@@ -28,6 +28,7 @@
 #define MC_WQUANT_FINE_BITS 32
 #define MC_WQUANT_WIDTH     1024 /* ns of a fine bucket */
 #define MC_WQUANT_FINE      (UINT64_C(1) << (MC_WQUANT_FINE_BITS - 10))
+#define MC_WQUANT_PAGE      512                 /* buckets: 4 KiB of weights */
 #define MC_WQUANT_SOUGHT    (UINT64_C(1) << 63) /* flag beside a bucket's weight */
 
 struct mc_wquant_pair {
@@ -47,6 +48,7 @@ struct mc_wquant_target {
 
 struct mc_wquant {
 	uint64_t *weight; /* a bucket */
+	uint8_t *touched; /* a page of buckets: the others are skipped, so that they never take memory */
 	uint64_t total;
 	__int128 sum;
 	mc_time max;
@@ -72,8 +74,11 @@ static inline size_t mc_wquant_bucket(mc_time t)
 /* t >= 0 (asserted); the weights add up to less than 2^63. */
 static inline void mc_wquant_add1(struct mc_wquant *q, mc_time t, uint64_t w)
 {
+	size_t b = mc_wquant_bucket(t);
+
 	assert(t >= 0);
-	q->weight[mc_wquant_bucket(t)] += w;
+	q->weight[b] += w;
+	q->touched[b / MC_WQUANT_PAGE] = 1;
 	q->total += w;
 	q->sum += (__int128)t * w;
 	if (w && t > q->max)

@@ -191,8 +191,9 @@ START_TEST(reals_round_as_strtod)
 		if (!isfinite(d))
 			continue;
 		snprintf(s, sizeof s, i % 2 ? "%.17g" : "%.5f", i % 2 ? d : fmod(d, 1e12));
-		ck_assert(mc_units_real(s, &v, NULL) == 0);
-		ck_assert_msg(v == strtod(s, NULL), "%s: %.17g", s, v);
+		/* No ck_assert: it writes to a pipe each time. */
+		if (mc_units_real(s, &v, NULL) || v != strtod(s, NULL))
+			ck_abort_msg("%s: %.17g", s, v);
 	}
 }
 END_TEST
