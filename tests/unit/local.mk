@@ -1,6 +1,7 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
 	%D%/test_ci \
+	%D%/test_cluster \
 	%D%/test_conf \
 	%D%/test_cost \
 	%D%/test_decode \

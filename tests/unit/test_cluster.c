@@ -1,0 +1,369 @@
+/* The whole simulated cluster: single requests by closed form, conservation laws on random scenarios, a queue by theory. */
+#include "fixture.h"
+#include "unit.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+#include "des/stream.h"
+#include "stat/ci.h"
+
+struct setup {
+	struct mc_scenario s;
+	struct mc_conf conf;
+	struct mc_cost cost;
+	struct mc_trace trace;
+};
+
+static void setup_init(struct setup *u, int64_t block_tokens)
+{
+	ck_assert_int_eq(mc_conf_init(&u->conf, mc_scenario_fields, &u->s, NULL), 0);
+	u->cost = plain_cost();
+	mc_trace_init(&u->trace, block_tokens);
+}
+
+static void setup_set(struct setup *u, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void setup_set(struct setup *u, const char *fmt, ...)
+{
+	char text[200];
+	struct mc_err err = {0};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	ck_assert_msg(mc_conf_set(&u->conf, text, &err) == 0, "%s: %s", text, err.text);
+}
+
+static void setup_fini(struct setup *u)
+{
+	mc_conf_fini(&u->conf);
+	mc_trace_fini(&u->trace);
+}
+
+static void setup_run(struct setup *u, struct mc_result *r)
+{
+	struct mc_cluster_hooks hooks = {0};
+	struct mc_err err = {0};
+	char text[800];
+	int rc = mc_cluster_run(&u->s, &u->cost, &u->trace, &hooks, r, &err);
+
+	ck_assert_msg(rc == 0, "%s", mc_err_format(&err, text, sizeof text));
+}
+
+/* Add a prompt of n tokens whose blocks are named by `name`; the leading `shared` ones by `prefix`. */
+static void add(struct setup *u, mc_time at, uint32_t n, uint32_t out, const uint64_t name[2], uint32_t shared)
+{
+	uint64_t id[512], blocks = (n + (uint64_t)u->trace.block_tokens - 1) / (uint64_t)u->trace.block_tokens;
+
+	for (uint64_t b = 0; b < blocks; b++)
+		id[b] = mc_hash_pair(b < shared ? name[0] : name[1], b);
+	mc_trace_push(&u->trace, at, n, out, id, blocks);
+}
+
+START_TEST(one_request_by_closed_form)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 2};
+	mc_time gpu = INT64_C(102000000), last;
+
+	/* 1,000 tokens: 50 ms to decide, 102 ms of prefill. KV leaves layer by layer; after the first token, the last layer's
+	 * 100,000 B at 10 MB/s. Then the last layer's load (0.1 ms) and ten iterations from 1,000 tokens of context. */
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	add(&u, 0, 1000, 11, name, 0);
+	setup_run(&u, &r);
+	ck_assert_int_eq(r.row[0].outcome, MC_COMPLETED);
+	ck_assert_int_eq(r.row[0].decided, 50000000);
+	ck_assert_int_eq(r.row[0].prefill_end, 50000000 + gpu);
+	ck_assert_int_eq(r.row[0].predicted_ttft, r.row[0].prefill_end);
+	/* 900 kB are produced at 8.8 MB/s after the start-up; the last 100 kB take 10 ms. */
+	ck_assert_int_ge(r.row[0].handover_end - r.row[0].prefill_end, 10000000);
+	ck_assert_int_le(r.row[0].handover_end - r.row[0].prefill_end, 10000002);
+	last = r.row[0].handover_end + 100000;
+	for (int k = 0; k < 10; k++)
+		last += 10000000 + (1000 + k) * 1000;
+	ck_assert_int_eq(r.row[0].end, last);
+	ck_assert_int_eq(r.row[0].tbt, 100000 + 11000000); /* one of ten: the first */
+	mc_result_fini(&r);
+
+	/* Sent after prefill: start-up and all 1,000,000 B. */
+	setup_set(&u, "cluster.stream=after");
+	setup_run(&u, &r);
+	ck_assert_int_ge(r.row[0].handover_end - r.row[0].prefill_end, 100100000);
+	ck_assert_int_le(r.row[0].handover_end - r.row[0].prefill_end, 100100002);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* Outputs of one token and none end with prefill and never see a decode node. */
+START_TEST(short_outputs_skip_decode)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 2};
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	add(&u, 0, 100, 1, name, 0);
+	add(&u, 5, 100, 0, name, 0);
+	setup_run(&u, &r);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(r.row[i].outcome, MC_COMPLETED);
+		ck_assert_int_eq(r.row[i].end, r.row[i].prefill_end);
+		ck_assert_int_eq(r.row[i].handover_end, -1);
+		ck_assert_uint_eq(r.row[i].decode, MC_NONE);
+	}
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* What no decode node could hold is refused with its reason; the run goes on. */
+START_TEST(too_large_is_refused)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 2};
+
+	setup_init(&u, 512);
+	setup_set(&u, "run.check=true");
+	add(&u, 0, 99990, 20, name, 0); /* 100,009 tokens of KV, 100,000 fit */
+	add(&u, 1, 99990, 11, name, 0);
+	add(&u, 2, 99990, 12, name, 0);
+	setup_run(&u, &r);
+	ck_assert_int_eq(r.row[0].outcome, MC_REJECTED);
+	ck_assert_int_eq(r.row[0].refusal, MC_REFUSED_DECODE_CAPACITY);
+	ck_assert_int_eq(r.row[1].outcome, MC_COMPLETED);
+	ck_assert_int_eq(r.row[2].outcome, MC_REJECTED);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* A prompt uses what the one ahead of it in the same queue will have computed; other nodes may not source it yet. */
+START_TEST(promised_blocks_match_on_their_node)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 1};
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "cluster.prefill=2");
+	setup_set(&u, "conductor.balancing_threshold=1");
+	add(&u, 0, 1600, 1, name, 0);
+	add(&u, 0, 1600, 1, name, 0);
+	setup_run(&u, &r);
+	/* Waiting for the first costs 164 ms and then 1.7 ms; computing anew on the idle node 163.6 ms. */
+	ck_assert_uint_eq(r.row[1].prefill, 1);
+	ck_assert_uint_eq(r.row[1].local_hit + r.row[1].remote_hit, 0);
+	mc_result_fini(&r);
+	setup_set(&u, "cluster.prefill=1");
+	setup_run(&u, &r);
+	ck_assert_uint_eq(r.row[1].local_hit, 1599);
+	ck_assert_int_eq(r.row[1].prefill_start, r.row[0].prefill_end);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* A trace of sessions: turns share the prefix of their session, and all sessions the first blocks. */
+static void add_sessions(struct setup *u, uint64_t seed, int n)
+{
+	uint64_t r = seed;
+	mc_time at = 0;
+
+	for (int i = 0; i < n; i++) {
+		uint64_t name[2] = {draw(&r, 8), 1000 + (uint64_t)i};
+
+		at += draw(&r, 3) ? 0 : (mc_time)draw(&r, 400000000);
+		add(u, at, 1 + (uint32_t)draw(&r, draw(&r, 5) ? 800 : 6000), (uint32_t)draw(&r, draw(&r, 3) ? 6 : 90), name,
+		    (uint32_t)draw(&r, 40));
+	}
+}
+
+static void random_scenario(struct setup *u, uint64_t *r)
+{
+	static const char *const policy[] = {"random", "round-robin", "least-loaded", "cache-aware", "kvcache-centric"};
+	static const char *const decode[] = {"least-loaded", "random", "round-robin"};
+	int64_t group = 1 + (int64_t)draw(r, 3);
+
+	setup_set(u, "run.check=true");
+	setup_set(u, "run.sample=100ms");
+	setup_set(u, "conductor.policy=%s", policy[draw(r, 5)]);
+	setup_set(u, "conductor.decode_policy=%s", decode[draw(r, 3)]);
+	setup_set(u, "conductor.balancing_threshold=%g", 1 + (double)draw(r, 4) / 2);
+	setup_set(u, "cluster.prefill_group=%d", (int)group);
+	setup_set(u, "cluster.prefill=%d", (int)(group * (1 + (int64_t)draw(r, 5))));
+	setup_set(u, "cluster.decode=%d", 1 + (int)draw(r, 4));
+	setup_set(u, "cluster.prefill_chunk=%d", 100 + (int)draw(r, 1000));
+	setup_set(u, "cluster.max_batch=%d", (int)draw(r, 2) * 4);
+	setup_set(u, "cluster.stream=%s", draw(r, 2) ? "after" : "layerwise");
+	setup_set(u, "kv.dram_tokens=%d", 100 + (int)draw(r, 2) * 20000 + (int)draw(r, 3000));
+	u->cost.net_bytes_per_s = draw(r, 2) ? 1e9 : 1e7;
+	u->cost.vram_kv_tokens = 6200 + (int64_t)draw(r, 20000);
+}
+
+static void same_rows(const struct mc_result *a, const struct mc_result *b)
+{
+	ck_assert_int_eq(a->n_rows, b->n_rows);
+	for (int64_t i = 0; i < a->n_rows; i++) {
+		ck_assert_int_eq(a->row[i].end, b->row[i].end);
+		ck_assert_int_eq(a->row[i].prefill_end, b->row[i].prefill_end);
+		ck_assert_int_eq(a->row[i].tbt, b->row[i].tbt);
+		ck_assert_uint_eq(a->row[i].prefill, b->row[i].prefill);
+		ck_assert_uint_eq(a->row[i].local_hit, b->row[i].local_hit);
+		ck_assert_uint_eq(a->row[i].remote_hit, b->row[i].remote_hit);
+	}
+}
+
+START_TEST(conservation_on_random_scenarios)
+{
+	uint64_t rnd = 7;
+
+	for (int round = 0; round < 150; round++) {
+		struct setup u;
+		struct mc_result a, b;
+		int64_t done = 0;
+
+		setup_init(&u, 16);
+		random_scenario(&u, &rnd);
+		add_sessions(&u, rnd, 10 + (int)draw(&rnd, 150));
+		setup_run(&u, &a);
+		for (int64_t i = 0; i < a.n_rows; i++)
+			done += a.row[i].outcome == MC_COMPLETED || a.row[i].outcome == MC_REJECTED;
+		ck_assert_int_eq(done, u.trace.n);
+		setup_set(&u, "run.fast_forward=false");
+		setup_run(&u, &b);
+		same_rows(&a, &b);
+		ck_assert_uint_le(a.events, b.events);
+		mc_result_fini(&a);
+		mc_result_fini(&b);
+		setup_fini(&u);
+	}
+}
+END_TEST
+
+/* Cut off anywhere, every request is in one class, and what had happened by then is what happens in the whole run. */
+START_TEST(cut_off_run)
+{
+	struct setup u;
+	struct mc_result whole, cut;
+
+	setup_init(&u, 16);
+	setup_set(&u, "cluster.prefill=2");
+	setup_set(&u, "cluster.decode=1");
+	add_sessions(&u, 3, 120);
+	setup_run(&u, &whole);
+	setup_set(&u, "run.check=true");
+	for (int k = 1; k < 20; k++) {
+		mc_time until = whole.end * k / 20;
+
+		setup_set(&u, "run.until=%lldns", (long long)until);
+		setup_run(&u, &cut);
+		for (int64_t i = 0; i < cut.n_rows; i++) {
+			const struct mc_row *w = &whole.row[i], *c = &cut.row[i];
+
+			ck_assert_int_eq(c->outcome == MC_COMPLETED, w->outcome == MC_COMPLETED && w->end <= until);
+			ck_assert_int_eq(c->prefill_end, w->prefill_end <= until ? w->prefill_end : -1);
+		}
+		ck_assert_int_eq(cut.end, until);
+		mc_result_fini(&cut);
+	}
+	mc_result_fini(&whole);
+	setup_fini(&u);
+}
+END_TEST
+
+/* One node, a pool for everything: hits are those of an infinite cache, found again by looking through all earlier prompts. */
+START_TEST(hits_of_an_infinite_pool)
+{
+	struct setup u;
+	struct mc_result r;
+
+	setup_init(&u, 16);
+	setup_set(&u, "cluster.prefill=1");
+	setup_set(&u, "kv.dram_tokens=1M");
+	add_sessions(&u, 11, 200);
+	setup_run(&u, &r);
+	for (int64_t i = 0; i < r.n_rows; i++) {
+		const struct mc_trace *t = &u.trace;
+		uint32_t hit = 0;
+		uint64_t n = mc_trace_blocks(t, i);
+
+		for (uint64_t b = 0; b < n; b++) {
+			bool seen = false;
+
+			for (uint64_t k = 0; k < t->first[i] && !seen; k++)
+				seen = t->block[k] == t->block[t->first[i] + b];
+			if (!seen)
+				break;
+			hit += 16;
+		}
+		hit = hit < t->input[i] ? hit : t->input[i] - 1;
+		ck_assert_uint_eq(r.row[i].local_hit, hit);
+		ck_assert_uint_eq(r.row[i].remote_hit, 0);
+	}
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* One prefill node fed by a Poisson stream of equal prompts is an M/D/1 queue: mean wait rho D / 2 (1 - rho). */
+START_TEST(prefill_node_is_m_d_1)
+{
+	const int n = 40000;
+	const double service = 0.1, rho = 0.7;
+	struct mc_ci ci;
+	double wait[40000], at = 0;
+	gsl_rng *rng = mc_stream_new(5, "test.arrivals", 0);
+	struct setup u;
+	struct mc_result r;
+
+	setup_init(&u, 16);
+	setup_set(&u, "cluster.prefill=1");
+	u.cost.pf_a = service;
+	u.cost.pf_b = u.cost.pf_c = 0;
+	for (int i = 0; i < n; i++) {
+		const uint64_t name[2] = {0, (uint64_t)i};
+
+		at += gsl_ran_exponential(rng, service / rho);
+		add(&u, mc_time_from_s(at), 16, 1, name, 0);
+	}
+	setup_run(&u, &r);
+	for (int i = 0; i < n; i++)
+		wait[i] = mc_time_to_s(r.row[i].prefill_start - r.row[i].decided);
+	mc_ci_batch_means(wait + 1000, (size_t)n - 1000, 30, 0.99, &ci);
+	ck_assert_double_le(ci.mean - ci.half, rho * service / (2 * (1 - rho)));
+	ck_assert_double_ge(ci.mean + ci.half, rho * service / (2 * (1 - rho)));
+	ck_assert_double_lt(ci.half, 0.1 * ci.mean); /* tight enough to tell rho = 0.65 (93 ms) from 0.7 (117 ms) */
+	mc_result_fini(&r);
+	setup_fini(&u);
+	gsl_rng_free(rng);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("cluster");
+	TCase *t = tcase_create("cluster");
+
+	tcase_add_test(t, one_request_by_closed_form);
+	tcase_add_test(t, short_outputs_skip_decode);
+	tcase_add_test(t, too_large_is_refused);
+	tcase_add_test(t, promised_blocks_match_on_their_node);
+	tcase_add_test(t, conservation_on_random_scenarios);
+	tcase_add_test(t, cut_off_run);
+	tcase_add_test(t, hits_of_an_infinite_pool);
+	tcase_add_test(t, prefill_node_is_m_d_1);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
