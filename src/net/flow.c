@@ -91,15 +91,6 @@ static bool drained(const struct mc_net_flow *flow)
 	return produced(flow, flow->since) - flow->sent <= flow->supply * 1e-9;
 }
 
-void mc_net_flow_refresh(struct mc_net_flow *flow)
-{
-	bring_up(flow);
-	if (flow->state != MC_NET_BACKLOGGED || flow->since >= flow->spec.produce_end || !drained(flow))
-		return;
-	enter(flow, MC_NET_LIMITED);
-	mc_net_share_relimit(flow->net, flow, limit_of(flow), false);
-}
-
 void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate)
 {
 	if (flow->state == MC_NET_LIMITED) {

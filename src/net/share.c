@@ -105,12 +105,9 @@ static void reach_flow(struct mc_net *net, struct mc_net_flow *flow)
 	flow->stamp = net->stamp;
 	flow->fixed = false;
 	mc_vec_push(&net->reached_flows, flow);
-	/* Before the refresh: it can lower the limit, and links that bound until now have room to give away.
-	 */
 	for (uint32_t k = 0; k < flow->spec.n_links; k++)
 		if (binds(&net->link.at[flow->spec.link[k]]))
 			reach_link(net, flow->spec.link[k]);
-	mc_net_flow_refresh(flow);
 }
 
 /* All flows of every reached link are reached. */

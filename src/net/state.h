@@ -119,8 +119,6 @@ void mc_net_share_settle(struct mc_net *net);
 
 /* flow.c. Bytes sent at `at`, not before flow->since. */
 double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at);
-/* Bring `sent` up to now; a backlogged flow whose backlog is gone becomes limited. */
-void mc_net_flow_refresh(struct mc_net_flow *flow);
 /* Take a new share; schedules the next change of state. */
 void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate);
 

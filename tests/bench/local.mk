@@ -1,3 +1,12 @@
-# Not built by default: make tests/bench/bench_NAME.
-EXTRA_PROGRAMS = %D%/bench_kv
-CLEANFILES += $(EXTRA_PROGRAMS)
+# Programs that print figures and assert nothing, built and run by `make bench`; one file each, bench_NAME.c.
+BENCHES = \
+	%D%/bench_flow \
+	%D%/bench_kv \
+	%D%/bench_loop
+EXTRA_PROGRAMS = $(BENCHES)
+EXTRA_DIST += %D%/bench.h
+CLEANFILES += $(BENCHES)
+
+.PHONY: bench
+bench: $(BENCHES)
+	@for b in $(BENCHES); do echo "# $$b"; ./$$b || exit 1; done

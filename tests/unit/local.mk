@@ -10,6 +10,7 @@ UNIT_TESTS = \
 	%D%/test_file \
 	%D%/test_fit \
 	%D%/test_flow \
+	%D%/test_flow_random \
 	%D%/test_index \
 	%D%/test_loop \
 	%D%/test_map \

@@ -1,0 +1,329 @@
+/*
+ * Flows on random nets: after every event the rates are max-min fair, no byte is lost, nothing ends too
+ * early; and the ends agree with an independent integration in small steps of time.
+ */
+#include "unit.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+#include "des/stream.h"
+#include "net/flow.h"
+#include "net/solve.h"
+
+#define FLOWS 60
+#define LINKS 12
+
+/* Check writes to a pipe for every assertion that holds: too slow inside these loops. */
+#define must(x) ((x) ? (void)0 : ck_abort_msg("%s", #x))
+
+struct world;
+
+struct job {
+	struct mc_event start;
+	struct world *w;
+	struct mc_flow_spec spec;
+	mc_time begin, end;
+	uint32_t id;
+	bool running;
+};
+
+struct world {
+	struct mc_loop loop;
+	struct mc_net *net;
+	unsigned links, flows;
+	double capacity[LINKS];
+	double seen[LINKS]; /* bytes at the last look */
+	struct job job[FLOWS];
+};
+
+static void job_done(void *arg, uint32_t flow)
+{
+	struct job *j = arg;
+
+	ck_assert(j->running);
+	ck_assert_uint_eq(j->id, flow);
+	j->running = false;
+	j->end = j->w->loop.now;
+}
+
+static void job_start(struct mc_loop *loop, struct mc_event *ev)
+{
+	struct job *j = mc_container_of(ev, struct job, start);
+
+	(void)loop;
+	j->running = true;
+	j->id = mc_net_flow_start(j->w->net, &j->spec);
+}
+
+/* A path of out- and in-link (nodes = links / 2), or of up to four distinct links anywhere. */
+static void draw_path(const struct world *w, gsl_rng *rng, bool bipartite, struct mc_flow_spec *spec)
+{
+	unsigned pick[LINKS];
+
+	for (unsigned i = 0; i < w->links; i++)
+		pick[i] = i;
+	if (bipartite) {
+		spec->n_links = 2;
+		spec->link[0] = (uint32_t)gsl_rng_uniform_int(rng, w->links / 2);
+		spec->link[1] = w->links / 2 + (uint32_t)gsl_rng_uniform_int(rng, w->links / 2);
+		return;
+	}
+	gsl_ran_shuffle(rng, pick, w->links, sizeof *pick);
+	spec->n_links = 1 + (uint32_t)gsl_rng_uniform_int(rng, w->links < 4 ? w->links : 4);
+	for (uint32_t k = 0; k < spec->n_links; k++)
+		spec->link[k] = pick[k];
+}
+
+static void draw(struct world *w, uint64_t seed, unsigned links, unsigned flows, mc_time span)
+{
+	static const double speed[] = {1e9, 1e9, 1e9, 0.5e9, 2e9, 3.3e9, 1e9 / 3};
+	gsl_rng *rng = mc_stream_new(seed, "world", links);
+	bool bipartite = gsl_rng_uniform_int(rng, 2), even = gsl_rng_uniform_int(rng, 2);
+
+	*w = (struct world){.links = links, .flows = flows};
+	for (unsigned l = 0; l < links; l++)
+		w->capacity[l] = even ? 1e9 : speed[gsl_rng_uniform_int(rng, 7)];
+	for (unsigned i = 0; i < flows; i++) {
+		struct job *j = &w->job[i];
+
+		/* Coarse times, so that several things happen in one instant. */
+		j->begin = MC_NS_PER_US * 500 *
+			   (mc_time)gsl_rng_uniform_int(rng, (unsigned long)(span / 500000) + 1);
+		draw_path(w, rng, bipartite, &j->spec);
+		j->spec.bytes = floor(exp(gsl_ran_flat(rng, log(1e4), log(1e7))));
+		if (gsl_rng_uniform_int(rng, 20) == 0)
+			j->spec.bytes = 0;
+		if (gsl_rng_uniform_int(rng, 2))
+			j->spec.startup = (mc_time)gsl_rng_uniform_int(rng, 1000000);
+		if (gsl_rng_uniform_int(rng, 3)) {
+			static const double tail[] = {0, 0, 0.0125, 0.3, 1};
+
+			j->spec.produce_end = j->begin + (mc_time)gsl_rng_uniform_int(rng, 20000000);
+			j->spec.tail = j->spec.bytes * tail[gsl_rng_uniform_int(rng, 5)];
+		}
+	}
+	gsl_rng_free(rng);
+}
+
+static void open_world(struct world *w)
+{
+	mc_loop_init(&w->loop);
+	w->net = mc_net_new(&w->loop, 3);
+	for (unsigned l = 0; l < w->links; l++) {
+		mc_net_link_add(w->net, w->capacity[l]);
+		w->seen[l] = 0;
+	}
+	for (unsigned i = 0; i < w->flows; i++) {
+		struct job *j = &w->job[i];
+
+		j->w = w;
+		j->end = -1;
+		j->spec.done = job_done;
+		j->spec.arg = j;
+		mc_event_init(&j->start, 1, job_start);
+		mc_loop_at(&w->loop, &j->start, j->begin);
+	}
+}
+
+static void close_world(struct world *w)
+{
+	for (unsigned l = 0; l < w->links; l++) {
+		double want = 0;
+
+		for (unsigned i = 0; i < w->flows; i++)
+			for (uint32_t k = 0; k < w->job[i].spec.n_links; k++)
+				want += w->job[i].spec.link[k] == l ? w->job[i].spec.bytes : 0;
+		ck_assert_double_eq(mc_net_link_bytes(w->net, l), want);
+		ck_assert_uint_eq(mc_net_link_flows(w->net, l), 0);
+	}
+	mc_net_free(w->net);
+	mc_loop_fini(&w->loop);
+}
+
+static double supply(const struct job *j)
+{
+	return (j->spec.bytes - j->spec.tail) / mc_time_to_s(j->spec.produce_end - j->begin);
+}
+
+/* Feasible; every flow has a full link on which nobody is faster, or runs at its production. */
+static void check_fair(struct world *w)
+{
+	double used[LINKS] = {0}, fastest[LINKS] = {0}, rate[FLOWS];
+
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct job *j = &w->job[i];
+
+		rate[i] = j->running ? mc_net_flow_rate(w->net, j->id) : 0;
+		for (uint32_t k = 0; k < j->spec.n_links; k++) {
+			used[j->spec.link[k]] += rate[i];
+			fastest[j->spec.link[k]] = fmax(fastest[j->spec.link[k]], rate[i]);
+		}
+	}
+	for (unsigned l = 0; l < w->links; l++)
+		must(used[l] <= w->capacity[l] * (1 + 1e-9));
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct job *j = &w->job[i];
+		bool fair = !j->running || w->loop.now <= j->begin + j->spec.startup || j->spec.bytes <= 0;
+
+		if (!fair && w->loop.now < j->spec.produce_end)
+			fair = fabs(rate[i] - supply(j)) <= 1e-9 * rate[i];
+		for (uint32_t k = 0; k < j->spec.n_links; k++) {
+			uint32_t l = j->spec.link[k];
+
+			fair |= used[l] >= w->capacity[l] * (1 - 1e-9) && rate[i] >= fastest[l] * (1 - 1e-9);
+		}
+		/* Its own end of production may be due in this very instant. */
+		must(fair || w->loop.now == j->spec.produce_end);
+	}
+}
+
+/* Carried bytes never shrink, and never exceed what the link can carry. */
+static void check_bytes(struct world *w)
+{
+	for (unsigned l = 0; l < w->links; l++) {
+		double bytes = mc_net_link_bytes(w->net, l);
+		/* Ends are rounded up to whole nanoseconds: each may shift a few bytes in time. */
+		double slack = w->capacity[l] * 1e-9 * 4 * FLOWS;
+
+		must(bytes >= w->seen[l] * (1 - 1e-12));
+		must(bytes <= w->capacity[l] * mc_time_to_s(w->loop.now) + slack);
+		w->seen[l] = bytes;
+	}
+}
+
+static void check_ends(const struct world *w)
+{
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct job *j = &w->job[i];
+		double narrow = INFINITY;
+		mc_time least = j->begin + j->spec.startup;
+
+		ck_assert(!j->running);
+		for (uint32_t k = 0; k < j->spec.n_links; k++)
+			narrow = fmin(narrow, w->capacity[j->spec.link[k]]);
+		least += (mc_time)(j->spec.bytes / narrow * 1e9 - 1e-3);
+		ck_assert_int_ge(j->end, least);
+		if (j->spec.produce_end > j->begin) {
+			least = j->spec.produce_end + (mc_time)(j->spec.tail / narrow * 1e9 - 1e-3);
+			ck_assert_int_ge(j->end, least);
+		}
+	}
+}
+
+START_TEST(fair_after_every_event)
+{
+	static const unsigned links[] = {2, 4, 8, 12};
+	static struct world w;
+
+	for (uint64_t seed = 0; seed < 160; seed++) {
+		mc_time lazy[FLOWS];
+		struct mc_err err = {0};
+
+		/* From crowded to nearly empty. */
+		draw(&w, seed, links[seed % 4], FLOWS, (mc_time)(5 + seed % 7 * 40) * MC_NS_PER_MS);
+		open_world(&w);
+		mc_loop_run(&w.loop, MC_TIME_MAX);
+		close_world(&w);
+		for (unsigned i = 0; i < w.flows; i++)
+			lazy[i] = w.job[i].end;
+		open_world(&w);
+		while (mc_loop_step(&w.loop)) {
+			if (mc_net_check(w.net, &err))
+				ck_abort_msg("seed %d: %s", (int)seed, err.text);
+			check_fair(&w);
+			check_bytes(&w);
+		}
+		check_ends(&w);
+		close_world(&w);
+		/* Looking recomputes earlier, within the instant: that moves an end by rounding at most. */
+		for (unsigned i = 0; i < w.flows; i++)
+			ck_assert_int_le(llabs(lazy[i] - w.job[i].end), 50);
+	}
+}
+END_TEST
+
+/* The reference: steps of fixed length, in each the shares of mc_net_solve; all state is bytes sent so far.
+ */
+struct reference {
+	const struct world *w;
+	double step;
+	double sent[FLOWS], end[FLOWS];
+	bool over[FLOWS];
+};
+
+static double available(const struct job *j, double t)
+{
+	double begin = mc_time_to_s(j->begin), stop = mc_time_to_s(j->spec.produce_end);
+
+	if (t >= stop)
+		return j->spec.bytes;
+	return (j->spec.bytes - j->spec.tail) * fmax(0, (t - begin) / (stop - begin));
+}
+
+static unsigned reference_step(struct reference *r, double t)
+{
+	struct mc_net_solve_flow flow[FLOWS];
+	unsigned of[FLOWS], n = 0, over = 0;
+	const struct world *w = r->w;
+
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct job *j = &w->job[i];
+		double backlog = available(j, t) - r->sent[i];
+
+		over += r->over[i];
+		if (r->over[i] || t < mc_time_to_s(j->begin + j->spec.startup))
+			continue;
+		flow[n].n_links = j->spec.n_links;
+		for (uint32_t k = 0; k < j->spec.n_links; k++)
+			flow[n].link[k] = j->spec.link[k];
+		flow[n].cap = INFINITY;
+		if (t < mc_time_to_s(j->spec.produce_end) && backlog <= supply(j) * r->step)
+			flow[n].cap = supply(j);
+		of[n++] = i;
+	}
+	mc_net_solve(w->capacity, w->links, flow, n);
+	for (unsigned f = 0; f < n; f++) {
+		unsigned i = of[f];
+
+		r->sent[i] = fmin(r->sent[i] + flow[f].rate * r->step, available(&w->job[i], t + r->step));
+		r->over[i] = r->sent[i] >= w->job[i].spec.bytes * (1 - 1e-12) &&
+			     t + r->step >= mc_time_to_s(w->job[i].spec.produce_end) - 1e-12;
+		r->end[i] = t + r->step;
+	}
+	return over;
+}
+
+START_TEST(ends_agree_with_small_steps)
+{
+	static struct world w;
+
+	for (uint64_t seed = 1000; seed < 1060; seed++) {
+		struct reference r = {.w = &w, .step = 1e-6};
+
+		draw(&w, seed, 2 + seed % 3, 3 + seed % 5, 8 * MC_NS_PER_MS);
+		open_world(&w);
+		mc_loop_run(&w.loop, MC_TIME_MAX);
+		close_world(&w);
+		for (long i = 0; reference_step(&r, (double)i * r.step) < w.flows; i++)
+			must(i < 1000000);
+		/* A change of state is up to a step late, and others feel it; a wrong state costs
+		 * milliseconds. */
+		for (unsigned i = 0; i < w.flows; i++)
+			ck_assert_double_eq_tol(mc_time_to_s(w.job[i].end), r.end[i], 20 * r.step);
+	}
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("flow_random");
+	TCase *t = tcase_create("flow_random");
+
+	tcase_add_test(t, fair_after_every_event);
+	tcase_add_test(t, ends_agree_with_small_steps);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
