@@ -20,6 +20,7 @@ UNIT_TESTS = \
 	%D%/test_profile \
 	%D%/test_shape \
 	%D%/test_search \
+	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \
 	%D%/test_trace_input \
