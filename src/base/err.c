@@ -58,7 +58,8 @@ char *mc_err_format(const struct mc_err *e, char *buf, size_t n)
 {
 	size_t at = 0;
 
-#define ERR_ADD(...) (at += (size_t)snprintf(buf + at, at < n ? n - at : 0, __VA_ARGS__), at = at < n ? at : n - 1)
+#define ERR_ADD(...)                                                                                         \
+	(at += (size_t)snprintf(buf + at, at < n ? n - at : 0, __VA_ARGS__), at = at < n ? at : n - 1)
 	if (e->file[0])
 		ERR_ADD("%s:", e->file);
 	if (e->line)

@@ -29,7 +29,8 @@ int mc_err_set(struct mc_err *e, int rc, const char *fmt, ...) __attribute__((fo
 /* The same with errno's text appended. */
 int mc_err_errno(struct mc_err *e, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Add the place to an error that is set, where it is not known yet. file and key may be NULL. Returns e->rc. */
+/* Add the place to an error that is set, where it is not known yet. file and key may be NULL. Returns e->rc.
+ */
 int mc_err_at(struct mc_err *e, const char *file, long line, long column, const char *key);
 
 /* "file:line:col: key: text", leaving out what is not known; at most n bytes with the NUL. Returns buf. */

@@ -25,7 +25,8 @@ char *mc_xstrdup(const char *s);
 void *mc_vec_grow(void *at, size_t *cap, size_t need, size_t size);
 
 #define mc_vec_reserve(v, need)                                                                              \
-	((need) > (v)->cap ? (void)((v)->at = mc_vec_grow((v)->at, &(v)->cap, (need), sizeof *(v)->at)) : (void)0)
+	((need) > (v)->cap ? (void)((v)->at = mc_vec_grow((v)->at, &(v)->cap, (need), sizeof *(v)->at))      \
+			   : (void)0)
 #define mc_vec_push(v, x) (mc_vec_reserve((v), (v)->n + 1), (void)((v)->at[(v)->n++] = (x)))
 #define mc_vec_fini(v)    (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 

@@ -41,7 +41,7 @@ static json_t *dump_value(const struct mc_field *f, const void *obj)
 	case MC_F_JSON:
 		return *(json_t *const *)p ? json_deep_copy(*(json_t *const *)p) : NULL;
 	}
-	abort();
+	return NULL;
 }
 
 /* The object that holds the last part of key, made where needed; *last points into key. */
