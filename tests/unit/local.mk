@@ -24,9 +24,11 @@ UNIT_TESTS = \
 	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \
+	%D%/test_trace_gen \
 	%D%/test_trace_input \
 	%D%/test_trace_mooncake \
 	%D%/test_trace_reader \
+	%D%/test_trace_stats \
 	%D%/test_units
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 /* ck_assert for hot loops: Check's own reports every pass to the parent process. */
-#define HOLDS(c, ...)                                                                                        \
+#define HOLDS(c, fmt, ...)                                                                                   \
 	do {                                                                                                 \
 		if (!(c))                                                                                    \
-			ck_abort_msg(#c ": " __VA_ARGS__);                                                   \
+			ck_abort_msg("%s: " fmt, #c, ##__VA_ARGS__);                                         \
 	} while (0)
 
 /* A temporary file in the working directory (the build tree). */
