@@ -139,8 +139,7 @@ static int line(void *state, const char *text, size_t n, struct mc_trace *t, str
 		s->first = r->timestamp;
 	}
 	s->last = r->timestamp;
-	mc_trace_push(t, r->timestamp - s->first, (uint32_t)r->input, (uint32_t)r->output, r->ids.at,
-		      r->ids.n);
+	mc_trace_push(t, r->timestamp - s->first, (uint32_t)r->input, (uint32_t)r->output, r->ids.at);
 	return 0;
 }
 

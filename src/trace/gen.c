@@ -226,10 +226,9 @@ int mc_gen_trace(struct mc_trace *t, const struct mc_gen_spec *spec, struct mc_e
 	id = mc_xcalloc((size_t)(spec->context_tokens / spec->block_tokens + 1), sizeof *id);
 	for (int64_t i = 0; i < g.n; i++) {
 		const struct mc_gen_request *r = &g.request[i];
-		uint64_t n = mc_gen_ids(&g, i, id);
-
+		mc_gen_ids(&g, i, id);
 		/* As a reader would have it: time 0 is the first request's. */
-		mc_trace_push(t, r->arrival - g.request[0].arrival, r->input, r->output, id, n);
+		mc_trace_push(t, r->arrival - g.request[0].arrival, r->input, r->output, id);
 	}
 	t->fingerprint = mc_trace_hash(t);
 	free(id);

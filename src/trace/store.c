@@ -24,10 +24,10 @@ void mc_trace_fini(struct mc_trace *t)
 	memset(t, 0, sizeof *t);
 }
 
-void mc_trace_push(struct mc_trace *t, mc_time arrival, uint32_t input, uint32_t output, const uint64_t *ids,
-		   size_t n_ids)
+void mc_trace_push(struct mc_trace *t, mc_time arrival, uint32_t input, uint32_t output, const uint64_t *ids)
 {
 	size_t i = (size_t)t->n, at = t->first[i];
+	size_t n_ids = (input + (size_t)t->block_tokens - 1) / (size_t)t->block_tokens;
 
 	if (i == t->cap) {
 		size_t cap = t->cap + t->cap / 2 + 64;

@@ -26,9 +26,8 @@ struct mc_trace {
 
 void mc_trace_init(struct mc_trace *t, int64_t block_tokens);
 void mc_trace_fini(struct mc_trace *t);
-/* Append a request; the ids are copied. */
-void mc_trace_push(struct mc_trace *t, mc_time arrival, uint32_t input, uint32_t output, const uint64_t *ids,
-		   size_t n_ids);
+/* Append a request of input >= 1 tokens; its ceil(input / block_tokens) ids are copied. */
+void mc_trace_push(struct mc_trace *t, mc_time arrival, uint32_t input, uint32_t output, const uint64_t *ids);
 
 /* XXH3 (64 bits) of the columns as they are, in this machine's byte order, and of n and block_tokens. */
 uint64_t mc_trace_hash(const struct mc_trace *t);

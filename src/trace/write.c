@@ -78,22 +78,21 @@ static void add_ms(struct mc_str *s, mc_time t)
 
 #define ADD(s, literal) mc_str_add(s, literal, sizeof literal - 1)
 
-void mc_trace_writer_put(struct mc_trace_writer *w, mc_time arrival, uint32_t input, uint32_t output,
-			 const uint64_t *ids, uint64_t n_ids)
+void mc_trace_writer_put(struct mc_trace_writer *w, const struct mc_trace_row *row)
 {
 	struct mc_str *s = &w->text;
 
 	ADD(s, "{\"timestamp\": ");
-	add_ms(s, arrival);
+	add_ms(s, row->arrival);
 	ADD(s, ", \"input_length\": ");
-	add_u64(s, input);
+	add_u64(s, row->input);
 	ADD(s, ", \"output_length\": ");
-	add_u64(s, output);
+	add_u64(s, row->output);
 	ADD(s, ", \"hash_ids\": [");
-	for (uint64_t i = 0; i < n_ids; i++) {
+	for (uint64_t i = 0; i < row->n_ids; i++) {
 		if (i)
 			ADD(s, ", ");
-		add_u64(s, ids[i]);
+		add_u64(s, row->ids[i]);
 	}
 	ADD(s, "]}\n");
 	if (s->n >= WRITE_CHUNK)
@@ -121,8 +120,11 @@ int mc_trace_write(const struct mc_trace *t, const char *path, struct mc_err *er
 
 	if (rc)
 		return rc;
-	for (int64_t i = 0; i < t->n; i++)
-		mc_trace_writer_put(&w, t->arrival[i], t->input[i], t->output[i], t->block + t->first[i],
-				    mc_trace_blocks(t, i));
+	for (int64_t i = 0; i < t->n; i++) {
+		struct mc_trace_row row = {t->arrival[i], t->input[i], t->output[i], t->block + t->first[i],
+					   mc_trace_blocks(t, i)};
+
+		mc_trace_writer_put(&w, &row);
+	}
 	return mc_trace_writer_close(&w, err);
 }

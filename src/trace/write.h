@@ -18,12 +18,18 @@ struct mc_trace_writer {
 	struct mc_str text; /* not yet written */
 };
 
+struct mc_trace_row {
+	mc_time arrival;
+	uint32_t input, output; /* tokens */
+	const uint64_t *ids;
+	uint64_t n_ids;
+};
+
 /* path "-" is stdout. */
 int mc_trace_writer_open(struct mc_trace_writer *w, const char *path, struct mc_err *err);
 /* Append a request. Errors are kept for the close. The timestamp is exact: as many decimals of a ms as it
  * takes. */
-void mc_trace_writer_put(struct mc_trace_writer *w, mc_time arrival, uint32_t input, uint32_t output,
-			 const uint64_t *ids, uint64_t n_ids);
+void mc_trace_writer_put(struct mc_trace_writer *w, const struct mc_trace_row *row);
 /* Finish: the file is there, or an error (MC_FAIL) says why not. */
 int mc_trace_writer_close(struct mc_trace_writer *w, struct mc_err *err);
 

@@ -61,7 +61,7 @@ static void add(struct setup *u, mc_time at, uint32_t n, uint32_t out, const uin
 
 	for (uint64_t b = 0; b < blocks; b++)
 		id[b] = mc_hash_pair(b < shared ? name[0] : name[1], b);
-	mc_trace_push(&u->trace, at, n, out, id, blocks);
+	mc_trace_push(&u->trace, at, n, out, id);
 }
 
 START_TEST(one_request_by_closed_form)

@@ -211,8 +211,8 @@ START_TEST(round_trip)
 	struct mc_err err = {0};
 
 	make(&t, "{\"duration\": \"5min\", \"tick\": 0}");
-	mc_trace_push(&t, t.arrival[t.n - 1] + 1, 600, 0, big, 2);
-	mc_trace_push(&t, t.arrival[t.n - 1] + 1000000, 600, UINT32_MAX, big, 2);
+	mc_trace_push(&t, t.arrival[t.n - 1] + 1, 600, 0, big);
+	mc_trace_push(&t, t.arrival[t.n - 1] + 1000000, 600, UINT32_MAX, big);
 	for (int k = 0; k < 2; k++) {
 		p.path = names[k];
 		ck_assert_msg(!mc_trace_write(&t, names[k], &err), "%s", err.text);

@@ -184,7 +184,7 @@ static void make(struct mc_trace *t, int64_t n)
 
 		for (uint32_t k = 0; k < blocks; k++)
 			id[k] = h = mc_hash_pair(h, k);
-		mc_trace_push(t, i / 2 * 4 * MC_NS_PER_S, input, 1, id, blocks);
+		mc_trace_push(t, i / 2 * 4 * MC_NS_PER_S, input, 1, id);
 		free(id);
 	}
 }

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
@@ -31,7 +32,7 @@ static void make(struct mc_trace *t, int64_t n, uint64_t branches, uint64_t dept
 		for (uint64_t k = 0; k < blocks; k++)
 			id[k] = h = mc_hash_pair(h, draw(branches));
 		at += (mc_time)draw(3) * MC_NS_PER_S;
-		mc_trace_push(t, at, (uint32_t)(blocks * BLOCK - draw(BLOCK)), (uint32_t)draw(5), id, blocks);
+		mc_trace_push(t, at, (uint32_t)(blocks * BLOCK - draw(BLOCK)), (uint32_t)draw(5), id);
 	}
 }
 
@@ -204,10 +205,10 @@ START_TEST(by_hand)
 	struct mc_trace_hot hot[5];
 
 	mc_trace_init(&t, 10);
-	mc_trace_push(&t, 0, 20, 0, a, 2);
-	mc_trace_push(&t, 2 * MC_NS_PER_S, 25, 7, b, 3); /* 20 of 25 tokens hit */
-	mc_trace_push(&t, 2 * MC_NS_PER_S, 5, 3, c, 1);
-	mc_trace_push(&t, 8 * MC_NS_PER_S, 25, 3, b, 3); /* all 25 */
+	mc_trace_push(&t, 0, 20, 0, a);
+	mc_trace_push(&t, 2 * MC_NS_PER_S, 25, 7, b); /* 20 of 25 tokens hit */
+	mc_trace_push(&t, 2 * MC_NS_PER_S, 5, 3, c);
+	mc_trace_push(&t, 8 * MC_NS_PER_S, 25, 3, b); /* all 25 */
 	mc_trace_numbers_init(&numbers, &t);
 	mc_trace_stats_compute(&t, &numbers, &s);
 	ck_assert_int_eq(s.requests, 4);
@@ -248,7 +249,7 @@ START_TEST(one_request)
 	struct mc_trace_stats s;
 
 	mc_trace_init(&t, 512);
-	mc_trace_push(&t, 0, 3, 1, id, 1);
+	mc_trace_push(&t, 0, 3, 1, id);
 	mc_trace_numbers_init(&numbers, &t);
 	mc_trace_stats_compute(&t, &numbers, &s);
 	ck_assert_double_eq(s.rate, 0);
