@@ -6,23 +6,20 @@
 #include "sched/policy.h"
 #include "trace/format.h"
 
-#define MC_LIST_MAX 64
+static const char *const *policy_names(void)
+{
+	return mc_policies_names;
+}
 
-/* Names of a registry, for help and checks; the tables are const, so is the result. */
-#define NAMES(fn, table, type)                                                                               \
-	static const char *const *fn(void)                                                                   \
-	{                                                                                                    \
-		static __thread const char *names[MC_LIST_MAX];                                              \
-		size_t n = 0;                                                                                \
-		for (const struct type *const *p = table; *p && n + 1 < MC_LIST_MAX; p++)                    \
-			names[n++] = (*p)->name;                                                             \
-		names[n] = NULL;                                                                             \
-		return names;                                                                                \
-	}
+static const char *const *decode_policy_names(void)
+{
+	return mc_decode_policies_names;
+}
 
-NAMES(policy_names, mc_policies, mc_policy)
-NAMES(decode_policy_names, mc_decode_policies, mc_decode_policy)
-NAMES(evictor_names, mc_evictors, mc_evictor)
+static const char *const *evictor_names(void)
+{
+	return mc_evictors_names;
+}
 
 static const char *const *stream_names(void)
 {

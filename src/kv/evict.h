@@ -28,6 +28,7 @@ struct mc_evictor {
 
 /* Sorted by name, NULL-terminated. */
 extern const struct mc_evictor *const mc_evictors[];
+extern const char *const mc_evictors_names[]; /* the same, names alone */
 const struct mc_evictor *mc_evictor_find(const char *name); /* NULL: unknown */
 
 #endif

@@ -39,6 +39,7 @@ struct mc_policy {
 
 /* Sorted by name, NULL-terminated. */
 extern const struct mc_policy *const mc_policies[];
+extern const char *const mc_policies_names[]; /* the same, names alone */
 const struct mc_policy *mc_policy_find(const char *name);
 
 /* Placement of decode: which instance gets the request when its prefill is done. */
@@ -52,6 +53,7 @@ struct mc_decode_policy {
 };
 
 extern const struct mc_decode_policy *const mc_decode_policies[];
+extern const char *const mc_decode_policies_names[]; /* the same, names alone */
 const struct mc_decode_policy *mc_decode_policy_find(const char *name);
 
 #endif

@@ -91,13 +91,13 @@ many_parameters()
 }
 
 # loud DIR: what only cli/ may do (leave the process, print to the caller), and out/ in part. The one exception is
-# base/vec.c, which gives up when memory has run out.
+# base/vec.c, which gives up when memory has run out. (abort() is an assertion.)
 loud()
 {
 	(
 		cd "$1" || exit 1
 		calls='(^|[^A-Za-z0-9_>.])'
-		grep -nE "$calls(exit|_exit|_Exit|quick_exit|abort|perror|err|errx|warn|warnx) ?\(" /dev/null \
+		grep -nE "$calls(exit|_exit|_Exit|quick_exit|perror|err|errx|warn|warnx) ?\(" /dev/null \
 			$(sources . | grep '^src/' | grep -v '^src/cli/\|^src/base/vec\.c$')
 		grep -nE "$calls(printf|vprintf|puts|putchar) ?\(|[( ]std(out|err)[,)]" /dev/null \
 			$(sources . | grep '^src/' | grep -v '^src/\(cli\|out\)/\|^src/base/vec\.c$')

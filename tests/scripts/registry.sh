@@ -22,7 +22,7 @@ unlisted()
 			n = split($2, word, " ")
 			for (i = 1; i <= n; i++)
 				if (sub(/^%D%/, dir, word[i])) {
-					if (word[1] == "UNIT_TESTS" && word[i] !~ /\./)
+					if (word[1] ~ /^(UNIT_TESTS|BENCHES)$/ && word[i] !~ /\./)
 						word[i] = word[i] ".c"
 					if (word[i] ~ /\.[ch]$/ && word[i] !~ /_registry\.c$/)
 						print word[i]
@@ -76,6 +76,15 @@ unregistered()
 					*) echo "$prefix$(printf %s "$w" | tr - _)" ;;
 					esac
 				done | sort -u >"$tap_dir/named"
+				# The name that users write is that of the symbol.
+				find "$dir" -name '*.c' -exec awk -v define="^const struct $type $prefix[a-z0-9_]* *= *[{]" \
+					-v prefix="$prefix" '
+					$0 ~ define { wanted = $4; sub("^" prefix, "", wanted); gsub("_", "-", wanted) }
+					wanted != "" && $1 == ".name" {
+						if ($3 != "\"" wanted "\",")
+							print FILENAME ":" FNR ": .name is " $3 " expected \"" wanted "\""
+						wanted = ""
+					}' {} +
 				find "$dir" -name '*.c' -exec sed -n "$module" {} + | sort -u >"$tap_dir/defined"
 			)
 			comm -13 "$tap_dir/named" "$tap_dir/defined" | sed "s|.*|$mk: module & is not in the list of $table|"
@@ -94,6 +103,13 @@ room()
 	printf "$2" >"$tap_dir/tree/src/kv/local.mk"
 	"$1" "$tap_dir/tree"
 }
+misnamed()
+{
+	room : ''
+	printf 'const struct mc_evictor mc_evictor_fifo = {\n\t.name = "filo",\n' >"$tap_dir/tree/src/kv/fifo.c"
+	printf "KV = fifo lru\n$rule" >"$tap_dir/tree/src/kv/local.mk"
+	unregistered "$tap_dir/tree"
+}
 rule='\n%%D%%/r.c:\n\t$(REGISTRY) kv/evict.h "struct mc_evictor" mc_evictors mc_evictor_ $(KV) > $@\n'
 
 speaks 'a file in no list is found' 'src/kv/lru.c: is in no' room unlisted 'KV = %%D%%/fifo.c\n'
@@ -102,6 +118,7 @@ speaks 'a list out of order is found' 'out of order' room unsorted 'KV_X = %%D%%
 speaks 'a module in no registry is found' 'mc_evictor_lru is not in' room unregistered "KV = fifo\n$rule"
 speaks 'a registered module that is not there is found' 'lists mc_evictor_arc' room unregistered "KV = arc fifo lru\n$rule"
 silent 'names and files both do' room unregistered "KV = %%D%%/fifo.c lru\n$rule"
+speaks 'a module of another name is found' 'expected "fifo"' misnamed
 silent 'every source file is listed, every listed file exists' unlisted "$MC_SRCDIR"
 silent 'lists are sorted' unsorted "$MC_SRCDIR"
 silent 'every module is in its registry' unregistered "$MC_SRCDIR"

@@ -19,8 +19,8 @@ UNIT_TESTS = \
 	%D%/test_pool \
 	%D%/test_prefill \
 	%D%/test_profile \
-	%D%/test_shape \
 	%D%/test_search \
+	%D%/test_shape \
 	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \
