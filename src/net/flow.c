@@ -5,9 +5,6 @@
 
 #include "net/state.h"
 
-/* Rates closer than this are the same rate: noise of the filling order moves no event. */
-#define SAME 1e-12
-
 static double produced(const struct mc_net_flow *flow, mc_time at)
 {
 	const struct mc_flow_spec *spec = &flow->spec;
@@ -62,7 +59,7 @@ static void plan(struct mc_net_flow *flow)
 
 	if (flow->state == MC_NET_WHOLE) {
 		at = after(loop->now, spec->bytes - flow->sent, flow->rate);
-	} else if (flow->state == MC_NET_BACKLOGGED && flow->rate > flow->supply * (1 + SAME)) {
+	} else if (flow->state == MC_NET_BACKLOGGED && flow->rate > flow->supply * (1 + MC_NET_SAME)) {
 		double backlog = produced(flow, loop->now) - flow->sent;
 		mc_time dry = after(loop->now, backlog, flow->rate - flow->supply);
 
@@ -94,7 +91,7 @@ static bool drained(const struct mc_net_flow *flow)
 void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate)
 {
 	if (flow->state == MC_NET_LIMITED) {
-		if (rate < flow->supply * (1 - SAME)) {
+		if (rate < flow->supply * (1 - MC_NET_SAME)) {
 			/* The links hold it back, not the limit: without the limit the shares are the same.
 			 */
 			enter(flow, MC_NET_BACKLOGGED);
@@ -103,7 +100,7 @@ void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate)
 			rate = flow->supply;
 		}
 	}
-	if (fabs(rate - flow->rate) > SAME * rate) {
+	if (!mc_net_same(rate, flow->rate)) {
 		bring_up(flow);
 		flow->rate = rate;
 		flow->stale = true;
@@ -221,8 +218,8 @@ void mc_net_free(struct mc_net *net)
 	mc_vec_fini(&net->idle);
 	mc_vec_fini(&net->dirty);
 	mc_vec_fini(&net->link);
-	mc_vec_fini(&net->reached_links);
-	mc_vec_fini(&net->reached_flows);
+	mc_vec_fini(&net->joined);
+	mc_vec_fini(&net->open);
 	mc_vec_fini(&net->heap);
 	mc_vec_fini(&net->capped);
 	free(net);
@@ -232,7 +229,7 @@ uint32_t mc_net_link_add(struct mc_net *net, double bytes_per_s)
 {
 	assert(bytes_per_s > 0 && isfinite(bytes_per_s));
 	assert(net->link.n < UINT32_MAX);
-	mc_vec_push(&net->link, ((struct mc_net_link){.capacity = bytes_per_s}));
+	mc_vec_push(&net->link, ((struct mc_net_link){.capacity = bytes_per_s, .level = INFINITY}));
 	return (uint32_t)net->link.n - 1;
 }
 

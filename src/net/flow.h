@@ -1,7 +1,7 @@
 /*
  * Fluid flows over capacity-limited links, sharing them by max-min fairness (progressive filling; Bertsekas
- * and Gallager, Data Networks, 6.5.2). Rates are recomputed incrementally, only for the flows that a change
- * can reach through links that could be saturated; from-scratch progressive filling is kept as the oracle.
+ * and Gallager, Data Networks, 6.5.2). Rates are recomputed incrementally, only on the links
+ * whose state a change moves (share.c says how); from-scratch progressive filling is kept as the oracle.
  *
  * A flow crosses at most MC_FLOW_LINKS links. It may be produced while it is sent (layer-wise streaming):
  * bytes become available linearly over [now, produce_end], the last `tail` bytes at produce_end; a sender

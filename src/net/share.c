@@ -4,10 +4,13 @@
 #include <math.h>
 
 /*
- * A link whose flows' limits add up to no more than its capacity can't slow anyone down: it is skipped. A
- * change starts at the links of a flow that could or can bind, and spreads over the flows on them and on to
- * the other binding links of those. What is not reached has the same constraints as before, so the same
- * rates.
+ * Rates are max-min fair if every flow runs at the least of its limit and the levels of its links, where the
+ * level of a link that is full is the rate of its fastest flow, and no other link is overfull or has a level.
+ *
+ * So a change is solved on as few links as will do: first those of the changed flows, while all other links
+ * keep their levels. Where that moves a flow on a link that has a level, or overfills one that has none, the
+ * link joins, and all is solved again. A link whose flows' limits add up to no more than its capacity can't
+ * slow anyone down: it never joins.
  */
 
 #define UNITS (INT64_C(1) << 40)
@@ -86,46 +89,68 @@ void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow)
 	mc_net_flow_set_rate(flow, flow->limit);
 }
 
-static void reach_link(struct mc_net *net, uint32_t id)
+static void join_link(struct mc_net *net, uint32_t id)
 {
 	struct mc_net_link *link = &net->link.at[id];
 
 	if (link->stamp == net->stamp)
 		return;
 	link->stamp = net->stamp;
-	link->left = link->capacity;
-	link->open = (uint32_t)link->flow.n;
-	mc_vec_push(&net->reached_links, id);
+	mc_vec_push(&net->joined, id);
 }
 
-static void reach_flow(struct mc_net *net, struct mc_net_flow *flow)
+/* All flows of the links from number `from` on are to be solved. */
+static void join_flows(struct mc_net *net, size_t from)
 {
-	if (flow->stamp == net->stamp)
-		return;
-	flow->stamp = net->stamp;
-	flow->fixed = false;
-	mc_vec_push(&net->reached_flows, flow);
-	for (uint32_t k = 0; k < flow->spec.n_links; k++)
-		if (binds(&net->link.at[flow->spec.link[k]]))
-			reach_link(net, flow->spec.link[k]);
+	for (size_t i = from; i < net->joined.n; i++) {
+		const struct mc_net_link *link = &net->link.at[net->joined.at[i]];
+
+		for (size_t j = 0; j < link->flow.n; j++) {
+			struct mc_net_flow *flow = mc_net_flow_get(net, link->flow.at[j].flow);
+
+			if (flow->stamp == net->stamp)
+				continue;
+			flow->stamp = net->stamp;
+			mc_vec_push(&net->open, flow);
+		}
+	}
 }
 
-/* All flows of every reached link are reached. */
-static void reach(struct mc_net *net)
+/* Would the new rates fill the link beyond its capacity? */
+static bool overfull(const struct mc_net *net, const struct mc_net_link *link)
 {
-	net->stamp++;
-	net->reached_links.n = net->reached_flows.n = 0;
-	for (size_t i = 0; i < net->dirty.n; i++) {
-		net->link.at[net->dirty.at[i]].dirty = false;
-		reach_link(net, net->dirty.at[i]);
-	}
-	net->dirty.n = 0;
-	for (size_t i = 0; i < net->reached_links.n; i++) {
-		const struct mc_net_link *link = &net->link.at[net->reached_links.at[i]];
+	double used = 0;
 
-		for (size_t j = 0; j < link->flow.n; j++)
-			reach_flow(net, mc_net_flow_get(net, link->flow.at[j].flow));
+	for (size_t j = 0; j < link->flow.n; j++) {
+		const struct mc_net_flow *flow = mc_net_flow_get(net, link->flow.at[j].flow);
+
+		used += flow->stamp == net->stamp ? flow->next : flow->rate;
 	}
+	return used > link->capacity * (1 + MC_NET_SAME);
+}
+
+/* Let the links join whose condition the new rates break; false if there are none. */
+static bool spread(struct mc_net *net)
+{
+	size_t joined = net->joined.n;
+
+	for (size_t i = 0; i < net->open.n; i++) {
+		const struct mc_net_flow *flow = net->open.at[i];
+
+		if (mc_net_same(flow->next, flow->rate))
+			continue;
+		for (uint32_t k = 0; k < flow->spec.n_links; k++) {
+			const struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
+
+			if (link->stamp != net->stamp && binds(link) &&
+			    (link->level < INFINITY || overfull(net, link)))
+				join_link(net, flow->spec.link[k]);
+		}
+	}
+	if (net->joined.n == joined)
+		return false;
+	join_flows(net, joined);
+	return true;
 }
 
 static inline bool lower(const struct mc_net_level *a, const struct mc_net_level *b)
@@ -150,17 +175,21 @@ static void heap_down(struct mc_net *net, size_t i, struct mc_net_level x)
 
 static inline double fair_level(const struct mc_net_link *link)
 {
-	return fmax(link->left, 0) / link->open;
+	return link->left > 0 ? link->left / link->open : 0;
 }
 
 static void heap_fill(struct mc_net *net)
 {
 	net->heap.n = 0;
-	for (size_t i = 0; i < net->reached_links.n; i++) {
-		uint32_t id = net->reached_links.at[i];
+	for (size_t i = 0; i < net->joined.n; i++) {
+		uint32_t id = net->joined.at[i];
+		struct mc_net_link *link = &net->link.at[id];
 
-		if (net->link.at[id].open)
-			mc_vec_push(&net->heap, ((struct mc_net_level){fair_level(&net->link.at[id]), id}));
+		link->level = INFINITY;
+		link->left = link->capacity;
+		link->open = (uint32_t)link->flow.n;
+		if (link->open)
+			mc_vec_push(&net->heap, ((struct mc_net_level){fair_level(link), id}));
 	}
 	for (size_t i = net->heap.n / 2; i-- > 0;)
 		heap_down(net, i, net->heap.at[i]);
@@ -170,26 +199,31 @@ static int capped_compare(const void *a, const void *b)
 {
 	const struct mc_net_capped *x = a, *y = b;
 
-	if (x->limit != y->limit)
-		return x->limit < y->limit ? -1 : 1;
+	if (x->cap != y->cap)
+		return x->cap < y->cap ? -1 : 1;
 	return (x->flow->id > y->flow->id) - (x->flow->id < y->flow->id);
 }
 
-/* Flows whose limit says more than the reached links do, by ascending limit. */
+/* Flows that something else than the joined links may stop, by ascending rate at which it does. */
 static void capped_fill(struct mc_net *net)
 {
 	net->capped.n = 0;
-	for (size_t i = 0; i < net->reached_flows.n; i++) {
-		struct mc_net_flow *flow = net->reached_flows.at[i];
+	for (size_t i = 0; i < net->open.n; i++) {
+		struct mc_net_flow *flow = net->open.at[i];
+		double cap = flow->limit;
 		bool implied = false;
 
+		flow->fixed = false;
 		for (uint32_t k = 0; k < flow->spec.n_links; k++) {
 			const struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
 
-			implied |= link->stamp == net->stamp && link->capacity <= flow->limit;
+			if (link->stamp == net->stamp)
+				implied |= link->capacity <= flow->limit;
+			else if (link->level < cap)
+				cap = link->level;
 		}
-		if (!implied)
-			mc_vec_push(&net->capped, ((struct mc_net_capped){flow->limit, flow}));
+		if (!implied || cap < flow->limit)
+			mc_vec_push(&net->capped, ((struct mc_net_capped){cap, flow}));
 	}
 	if (net->capped.n > 1)
 		qsort(net->capped.at, net->capped.n, sizeof *net->capped.at, capped_compare);
@@ -209,8 +243,10 @@ static void fix(struct mc_net *net, struct mc_net_flow *flow, double rate)
 	}
 }
 
-static void saturate(struct mc_net *net, const struct mc_net_link *link, double level)
+static void saturate(struct mc_net *net, struct mc_net_link *link, double level)
 {
+	if (binds(link))
+		link->level = level;
 	for (size_t j = 0; j < link->flow.n; j++) {
 		struct mc_net_flow *flow = mc_net_flow_get(net, link->flow.at[j].flow);
 
@@ -220,7 +256,7 @@ static void saturate(struct mc_net *net, const struct mc_net_link *link, double 
 }
 
 /*
- * Progressive filling of the reached links. The level of a link only rises while flows are fixed at or below
+ * Progressive filling of the joined links. The level of a link only rises while flows are fixed at or below
  * it, so the heap may hold levels that are too low: they are corrected when they come up.
  */
 static void fill(struct mc_net *net)
@@ -232,7 +268,7 @@ static void fill(struct mc_net *net)
 	capped_fill(net);
 	while (net->heap.n) {
 		struct mc_net_level top = net->heap.at[0];
-		const struct mc_net_link *link = &net->link.at[top.link];
+		struct mc_net_link *link = &net->link.at[top.link];
 		size_t was = next;
 
 		if (!link->open) {
@@ -246,10 +282,10 @@ static void fill(struct mc_net *net)
 			heap_down(net, 0, top);
 			continue;
 		}
-		water = fmax(water, top.level);
-		for (; next < net->capped.n && net->capped.at[next].limit <= water; next++)
+		water = top.level > water ? top.level : water;
+		for (; next < net->capped.n && net->capped.at[next].cap <= water; next++)
 			if (!net->capped.at[next].flow->fixed)
-				fix(net, net->capped.at[next].flow, net->capped.at[next].limit);
+				fix(net, net->capped.at[next].flow, net->capped.at[next].cap);
 		if (next == was)
 			saturate(net, link, water);
 	}
@@ -260,10 +296,19 @@ void mc_net_share_settle(struct mc_net *net)
 	if (!net->dirty.n)
 		return;
 	mc_loop_cancel(net->loop, &net->settle);
-	reach(net);
-	fill(net);
-	for (size_t i = 0; i < net->reached_flows.n; i++) {
-		struct mc_net_flow *flow = net->reached_flows.at[i];
+	net->stamp++;
+	net->joined.n = net->open.n = 0;
+	for (size_t i = 0; i < net->dirty.n; i++) {
+		net->link.at[net->dirty.at[i]].dirty = false;
+		join_link(net, net->dirty.at[i]);
+	}
+	net->dirty.n = 0;
+	join_flows(net, 0);
+	do
+		fill(net);
+	while (spread(net));
+	for (size_t i = 0; i < net->open.n; i++) {
+		struct mc_net_flow *flow = net->open.at[i];
 
 		assert(flow->fixed);
 		mc_net_flow_set_rate(flow, flow->next);

@@ -7,6 +7,7 @@
 #ifndef MC_NET_STATE_H
 #define MC_NET_STATE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -54,7 +55,8 @@ struct mc_net_link {
 	struct {
 		MC_VEC(struct mc_net_member)
 	} flow;
-	bool dirty; /* in net->dirty */
+	double level; /* rate of the fastest flow where the link is full; INFINITY: it slows nobody down */
+	bool dirty;   /* in net->dirty */
 	/* of one recomputation: */
 	uint64_t stamp;
 	double left;
@@ -67,7 +69,7 @@ struct mc_net_level {
 };
 
 struct mc_net_capped {
-	double limit;
+	double cap;
 	struct mc_net_flow *flow;
 };
 
@@ -85,13 +87,13 @@ struct mc_net {
 		MC_VEC(struct mc_net_link)
 	} link;
 	uint64_t stamp;
-	/* Scratch of a recomputation: what is reached, links by level, flows by limit. */
+	/* Scratch of a recomputation: its links and flows; links by level; flows by cap. */
 	struct {
 		MC_VEC(uint32_t)
-	} reached_links;
+	} joined;
 	struct {
 		MC_VEC(struct mc_net_flow *)
-	} reached_flows;
+	} open;
 	struct {
 		MC_VEC(struct mc_net_level)
 	} heap;
@@ -101,6 +103,13 @@ struct mc_net {
 };
 
 #define MC_NET_SLAB 128
+/* Rates closer than this, relatively, are the same rate: noise of the filling order moves nothing. */
+#define MC_NET_SAME 1e-12
+
+static inline bool mc_net_same(double new_rate, double rate)
+{
+	return fabs(new_rate - rate) <= MC_NET_SAME * new_rate;
+}
 
 static inline struct mc_net_flow *mc_net_flow_get(const struct mc_net *net, uint32_t id)
 {
@@ -114,7 +123,7 @@ void mc_net_share_detach(struct mc_net *net, struct mc_net_flow *flow);
 void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double limit, bool touch);
 /* Give the flow its limit as rate at once if none of its links is dirty. */
 void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow);
-/* Recompute what the dirty links reach. */
+/* Recompute what has changed. */
 void mc_net_share_settle(struct mc_net *net);
 
 /* flow.c. Bytes sent at `at`, not before flow->since. */
