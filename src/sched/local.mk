@@ -12,6 +12,7 @@ SCHED_DECODE_POLICIES = \
 libmooncake_a_SOURCES += $(SCHED_POLICIES) $(SCHED_DECODE_POLICIES) \
 	%D%/conductor.c %D%/conductor.h \
 	%D%/policy.c %D%/policy.h \
+	%D%/rank.c %D%/rank.h \
 	%D%/search.c %D%/search.h \
 	%D%/view.c %D%/view.h
 nodist_libmooncake_a_SOURCES += %D%/policy_registry.c %D%/decode_registry.c

@@ -37,12 +37,12 @@ void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt
 	best->source = pick;
 }
 
-mc_time mc_search_transfer(const struct mc_view *view, uint32_t source, uint32_t tokens)
+/* Predicted time to move the KV of that many tokens from an instance, whose NICs the running sends share. */
+static mc_time transfer_time(const struct mc_view *view, uint32_t sends, uint32_t tokens)
 {
 	const struct mc_cost *c = view->cost;
-	double share = c->net_bytes_per_s * view->group / (1.0 + view->prefill[source].sends);
 
-	return mc_time_from_s(c->net_startup_s + tokens * c->kv_bytes / share);
+	return mc_time_from_s(c->net_startup_s + tokens * c->kv_bytes * (1.0 + sends) / (c->net_bytes_per_s * view->group));
 }
 
 static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
@@ -62,8 +62,8 @@ void mc_search_score(const struct mc_search *s, const struct mc_view *view, cons
 			mc_search_source(view, prompt, best);
 		io->hit = best->blocks;
 		io->source = best->source;
-		io->transfer = mc_search_transfer(view, best->source,
-						  mc_view_span_tokens(view, prompt, io->local, io->hit));
+		io->transfer = transfer_time(view, view->prefill[best->source].sends,
+					     mc_view_span_tokens(view, prompt, io->local, io->hit));
 	}
 	io->compute = mc_view_prefill_time(view, prompt->tokens, mc_view_hit_tokens(view, prompt, io->hit));
 	io->total = io->queue + io->transfer + io->compute;
@@ -84,7 +84,7 @@ static bool better(const struct mc_view *view, const struct mc_score *a, const s
 {
 	if (b->prefill == MC_NONE || a->total != b->total)
 		return b->prefill == MC_NONE || a->total < b->total;
-	return view->prefill[a->prefill].rank < view->prefill[b->prefill].rank;
+	return mc_rank_before(&view->prefill_rank, a->prefill, b->prefill);
 }
 
 /* The number of leading blocks that more than RARE instances hold. */
@@ -119,7 +119,7 @@ static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t ca
 
 /* A lower bound of transfer + prefill at any instance that holds at most `local` blocks. */
 static mc_time bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-		     struct mc_match *best, uint32_t local)
+		     const struct mc_match *best, uint32_t local)
 {
 	mc_time low = MC_TIME_MAX, fetch;
 
@@ -129,9 +129,7 @@ static mc_time bound(const struct mc_search *s, const struct mc_view *view, cons
 		local--;
 	if (!wants_fetch(s, best->blocks, local))
 		return low;
-	if (best->source == MC_NONE)
-		mc_search_source(view, prompt, best);
-	fetch = mc_search_transfer(view, best->source, mc_view_span_tokens(view, prompt, local, best->blocks)) +
+	fetch = transfer_time(view, 0, mc_view_span_tokens(view, prompt, local, best->blocks)) +
 		prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, best->blocks));
 	return fetch < low ? fetch : low;
 }
@@ -140,7 +138,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 		   struct mc_score *out)
 {
 	struct mc_match best = mc_search_best(view, prompt);
-	uint32_t common = common_blocks(view, prompt), n = 0;
+	uint32_t common = common_blocks(view, prompt), n = 0, i;
+	struct mc_rank_walk walk;
 	struct mc_score at;
 	mc_time low;
 
@@ -158,12 +157,12 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 	}
 	/* All others hold at most `common` blocks. */
 	low = bound(s, view, prompt, &best, common);
-	for (uint32_t k = 0; k < view->n_prefill; k++) {
-		uint32_t i = view->prefill_order[k];
-		mc_time queue = mc_view_queue(view, i);
+	mc_rank_walk(&walk, &view->prefill_rank);
+	while (mc_rank_next(&walk, &i)) {
+		mc_time least = mc_view_queue(view, i) + low;
 
 		if (out->prefill != MC_NONE &&
-		    (queue + low > out->total || (queue + low == out->total && view->prefill[out->prefill].rank < k)))
+		    (least > out->total || (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
 			break;
 		at.prefill = i;
 		at.local = mc_pool_match(view->prefill[i].pool, prompt->slot, prompt->n_known);

@@ -39,7 +39,4 @@ void mc_search_scan(const struct mc_search *s, const struct mc_view *view, const
 /* The terms at an instance that was chosen without looking at the cache: what it holds is used, nothing is fetched. */
 void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i, struct mc_score *out);
 
-/* Predicted time to move tokens' KV from an instance, that shares its NICs with the sends already running: T_transfer. */
-mc_time mc_search_transfer(const struct mc_view *view, uint32_t source, uint32_t tokens);
-
 #endif

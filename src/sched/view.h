@@ -14,13 +14,13 @@
 #include "kv/index.h"
 #include "kv/pool.h"
 #include "model/cost.h"
+#include "sched/rank.h"
 
 /* A prefill instance: one node, or a group of nodes that share a prompt by chunked pipeline parallelism. */
 struct mc_view_prefill {
 	const struct mc_pool *pool;
 	mc_time free_at;     /* predicted end of all that was given to it; in the past: idle since then */
 	uint32_t sends;      /* transfers that it is the source of and that run at full speed (fetches, late hand-overs) */
-	uint32_t rank;       /* position in prefill_order */
 };
 
 /* A decode instance, with the requests assigned to it, those still in prefill included. */
@@ -28,7 +28,6 @@ struct mc_view_decode {
 	int64_t batch;       /* requests */
 	int64_t context;     /* prompt tokens of them all */
 	mc_time load;        /* predicted iteration time of that batch */
-	uint32_t rank;       /* position in decode_order */
 };
 
 struct mc_view {
@@ -41,8 +40,8 @@ struct mc_view {
 	uint32_t n_prefill, n_decode;
 	struct mc_view_prefill *prefill;
 	struct mc_view_decode *decode;
-	uint32_t *prefill_order;   /* instances by (free_at, number) */
-	uint32_t *decode_order;    /* instances by (load, batch, number) */
+	struct mc_rank prefill_rank; /* by free_at */
+	struct mc_rank decode_rank;  /* by load */
 };
 
 /* A request as a Conductor sees it. */
@@ -60,7 +59,7 @@ struct mc_prompt {
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode);
 void mc_view_fini(struct mc_view *view);
 
-/* For the composition roots: what changed. Both keep the orders sorted; O(distance moved). */
+/* For the composition roots: what changed. O(log instances). */
 void mc_view_prefill_set(struct mc_view *view, uint32_t i, mc_time free_at);
 void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t context);
 

@@ -5,7 +5,7 @@ static uint32_t place(void *state, const struct mc_view *view, const struct mc_p
 {
 	(void)state;
 	(void)prompt;
-	return view->decode_order[0];
+	return mc_rank_first(&view->decode_rank);
 }
 
 const struct mc_decode_policy mc_decode_policy_least_loaded = {

@@ -5,7 +5,7 @@
 static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *out)
 {
 	(void)state;
-	mc_search_here(view, prompt, view->prefill_order[0], out);
+	mc_search_here(view, prompt, mc_rank_first(&view->prefill_rank), out);
 }
 
 const struct mc_policy mc_policy_least_loaded = {
