@@ -81,8 +81,8 @@ _mooncake()
 		return
 	fi
 	case ${words[1]} in
-	list) COMPREPLY=($(compgen -W 'policies evictors formats profiles models' -- "$cur")) ;;
-	help) COMPREPLY=($(compgen -W "$commands config metrics" -- "$cur")) ;;
+	list) COMPREPLY=($(compgen -W 'policies evictors formats profiles models sinks' -- "$cur")) ;;
+	help) COMPREPLY=($(compgen -W "$commands config formats metrics units" -- "$cur")) ;;
 	trace)
 		if ((cword == 2)); then
 			COMPREPLY=($(compgen -W 'stat head gen convert' -- "$cur"))

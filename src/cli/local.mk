@@ -1,17 +1,26 @@
 # Commands: one file cmd_NAME.c defining mc_command_NAME, its name here and the file below, both sorted.
-CLI_COMMANDS = fit help trace
+CLI_COMMANDS = compare config fit help list run trace
 bin_PROGRAMS += mooncake
 mooncake_SOURCES = \
 	%D%/args.c %D%/args.h \
+	%D%/cmd_compare.c \
+	%D%/cmd_config.c \
 	%D%/cmd_fit.c \
 	%D%/cmd_help.c \
+	%D%/cmd_list.c \
+	%D%/cmd_run.c \
 	%D%/cmd_trace.c \
 	%D%/command.c %D%/command.h \
 	%D%/main.c \
+	%D%/output.c %D%/output.h \
+	%D%/side.c %D%/side.h \
+	%D%/simulate.c %D%/simulate.h \
 	%D%/trace_cli.c %D%/trace_cli.h \
 	%D%/trace_gen.c \
 	%D%/trace_head.c \
-	%D%/trace_stat.c
+	%D%/trace_stat.c \
+	%D%/tracepath.c %D%/tracepath.h \
+	%D%/watch.c %D%/watch.h
 nodist_mooncake_SOURCES = %D%/command_registry.c
 mooncake_LDADD = $(MC_LIBS)
 CLEANFILES += %D%/command_registry.c

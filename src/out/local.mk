@@ -4,9 +4,13 @@ OUT_SINKS = \
 	%D%/sink_json.c \
 	%D%/sink_text.c
 libmooncake_a_SOURCES += $(OUT_SINKS) \
+	%D%/compare.c %D%/compare.h \
+	%D%/compare_columns.c \
+	%D%/explain.c %D%/explain.h \
 	%D%/flat.c %D%/flat.h \
 	%D%/json.h \
 	%D%/report.c %D%/report.h \
+	%D%/seeds.c %D%/seeds.h \
 	%D%/tables.c %D%/tables.h \
 	%D%/textfmt.c %D%/textfmt.h
 nodist_libmooncake_a_SOURCES += %D%/sink_registry.c

@@ -68,7 +68,7 @@ static void latencies(FILE *out, const struct mc_metrics *m)
 {
 	fprintf(out, "%-20s %10s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p95", "p99", "max");
 	latency(out, "TTFT             s", 1, &m->ttft);
-	latency(out, "hand-over        s", 1, &m->handover);
+	latency(out, "hand-over       ms", 1e3, &m->handover);
 	latency(out, "TTFT + hand-over s", 1, &m->ttft_handover);
 	latency(out, "TBT             ms", 1e3, &m->tbt);
 	latency(out, "token interval  ms", 1e3, &m->itl);
@@ -158,13 +158,13 @@ static void warnings(FILE *out, const struct mc_report *report)
 			m->queue_growth);
 	if (m->outside_trust_ratio > 0 || m->batch_outside_trust_ratio > 0)
 		fprintf(out,
-			"warning: %.2f %% of requests and %.2f %% of decode iterations lie outside the range "
+			"warning: %.2g %% of requests and %.2g %% of decode iterations lie outside the range "
 			"that %s is "
 			"trusted on\n",
 			100 * m->outside_trust_ratio, 100 * m->batch_outside_trust_ratio, report->profile);
 	if (m->outside_fit_ratio > 0 || m->batch_outside_fit_ratio > 0)
 		fprintf(out,
-			"note: outside the fitted range of %s: %.2f %% of requests by length, %.1f %% of "
+			"note: outside the fitted range of %s: %.2g %% of requests by length, %.1f %% of "
 			"decode iterations by "
 			"batch\n",
 			report->profile, 100 * m->outside_fit_ratio, 100 * m->batch_outside_fit_ratio);

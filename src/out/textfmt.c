@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -30,6 +31,31 @@ int mc_text_decimals(double v)
 	if (v >= 99.995)
 		return 1;
 	return v >= 9.9995 ? 2 : 3;
+}
+
+void mc_text_wrapped(FILE *out, const char *text, int indent, int at)
+{
+	int column = at > indent ? at : indent;
+	bool fresh = true;
+
+	fprintf(out, "%*s", column - at, "");
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+
+		if (!fresh && column + n >= 100) {
+			fprintf(out, "\n%*s", indent, "");
+			column = indent;
+		} else if (!fresh) {
+			putc(' ', out);
+			column++;
+		}
+		fprintf(out, "%.*s", n, text);
+		fresh = false;
+		column += n;
+		text += n;
+		text += strspn(text, " ");
+	}
+	putc('\n', out);
 }
 
 struct mc_text_table {

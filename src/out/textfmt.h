@@ -12,6 +12,10 @@ char *mc_text_grouped(int64_t v, char *buf);
 /* Decimals that show about four significant digits of v, at most 3: for columns of one unit. */
 int mc_text_decimals(double v);
 
+/* Text in lines of at most 100 columns, indented; the first line stands at column `at` already (0: its
+ * start). */
+void mc_text_wrapped(FILE *out, const char *text, int indent, int at);
+
 /* A table of text cells: the first column is aligned left, the others right. Cells are copied. */
 struct mc_text_table;
 

@@ -34,7 +34,7 @@ completions()
 commands=$("$mooncake" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\)  *.*/\1/p')
 keys=$("$mooncake" help config 2>/dev/null | awk '$1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ && $1 != "key" { print $1 }')
 metrics=$("$mooncake" help metrics 2>/dev/null |
-	awk '$1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ && $1 != "key" { sub(/.*\./, "", $1); print $1 }')
+	awk '/^[a-z_]/ && $1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ { sub(/.*\./, "", $1); print $1 }')
 
 echo 'one two' >"$tap_dir/page"
 speaks 'a missing word is found' "'three'" missing "$tap_dir/page" two three

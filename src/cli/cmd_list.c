@@ -1,0 +1,188 @@
+/* mooncake list: what there is to choose from. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/units.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "hw/profile.h"
+#include "kv/evict.h"
+#include "model/shape.h"
+#include "out/report.h"
+#include "out/textfmt.h"
+#include "sched/policy.h"
+#include "trace/format.h"
+
+static const char usage[] =
+    "usage: mooncake list policies|evictors|formats|profiles|models|sinks\n"
+    "\n"
+    "  policies  which prefill instance (conductor.policy), which decode node (conductor.decode_policy)\n"
+    "  evictors  what leaves a full KV pool (kv.evict)\n"
+    "  formats   trace formats (trace.format)\n"
+    "  profiles  hardware profiles (hardware): source, ranges and errors\n"
+    "  models    model shapes (model)\n"
+    "  sinks     forms of a result (run --format)\n";
+
+static void line(const char *name, const char *help)
+{
+	printf("  %-18s %s\n", name, help);
+}
+
+static int list_policies(void)
+{
+	printf("conductor.policy\n");
+	for (const struct mc_policy *const *p = mc_policies; *p; p++)
+		line((*p)->name, (*p)->help);
+	printf("\nconductor.decode_policy\n");
+	for (const struct mc_decode_policy *const *p = mc_decode_policies; *p; p++)
+		line((*p)->name, (*p)->help);
+	return MC_OK;
+}
+
+static int list_evictors(void)
+{
+	printf("kv.evict\n");
+	for (const struct mc_evictor *const *p = mc_evictors; *p; p++)
+		line((*p)->name, (*p)->help);
+	return MC_OK;
+}
+
+static int list_formats(void)
+{
+	printf("trace.format\n");
+	line("auto", "recognised by the first record (default)");
+	for (const struct mc_trace_format *const *p = mc_trace_formats; *p; p++)
+		line((*p)->name, (*p)->help);
+	return MC_OK;
+}
+
+static int list_sinks(void)
+{
+	printf("run --format\n");
+	for (const struct mc_sink *const *p = mc_sinks; *p; p++)
+		line((*p)->name, (*p)->help);
+	return MC_OK;
+}
+
+static int list_models(void)
+{
+	char kv[MC_GROUPED];
+
+	printf("model\n");
+	for (const struct mc_shape *s = mc_shapes; s->name[0]; s++)
+		printf("  %-18s %3" PRId64 " layers, hidden %5" PRId64 ", %2" PRId64 " heads, %2" PRId64
+		       " KV heads, FFN %5" PRId64 "; %5.1f G parameters, %7s B of KV a token\n",
+		       s->name, s->layers, s->hidden, s->heads, s->kv_heads, s->ffn, mc_shape_params(s) / 1e9,
+		       mc_text_grouped(mc_shape_kv_bytes_per_token(s), kv));
+	return MC_OK;
+}
+
+static void range(const char *what, const struct mc_range *r)
+{
+	char a[MC_GROUPED], b[MC_GROUPED], c[MC_GROUPED];
+
+	printf("  %-9s%-8s prompts to %s tokens, contexts to %s tokens, batches to %s\n", "", what,
+	       mc_text_grouped(r->prompt_max, a), mc_text_grouped(r->context_max, b),
+	       mc_text_grouped(r->batch_max, c));
+}
+
+/* "  label    text", wrapped. */
+static void entry(const char *label, const char *text)
+{
+	printf("  %-9s", label);
+	mc_text_wrapped(stdout, text, 11, 11);
+}
+
+static void show_measured(const struct mc_measured *m)
+{
+	printf("  %-9s%s at tensor parallel %" PRId64 ", %s\n", "measured", m->model, m->tensor_parallel,
+	       m->date);
+	entry("", m->source);
+	range("fitted", &m->fit);
+	range("trusted", &m->trust);
+	printf("  %-9slargest error of a fitted point: prefill %.1f %%, decode %.1f %%\n", "",
+	       100 * m->prefill_error_ratio, 100 * m->decode_error_ratio);
+	entry("", "growth with the batch:");
+	entry("", m->batch_growth);
+}
+
+static void show_profile(const struct mc_profile *p)
+{
+	char flops[MC_UNITS_TEXT], mem[MC_UNITS_TEXT], vram[MC_UNITS_TEXT], nic[MC_UNITS_TEXT];
+
+	printf("%s (%s)\n", p->name, p->date);
+	entry("source", p->source);
+	printf("  %-9s%" PRId64 " GPUs of %s, %s, %s; %" PRId64 " NICs of %s\n", "node", p->gpus,
+	       mc_units_format_flops(p->peak_flops, flops),
+	       mc_units_format_bytes((double)p->vram_bytes, vram),
+	       mc_units_format_rate(p->memory_bytes_per_s, mem), p->nics,
+	       mc_units_format_rate(p->nic_bytes_per_s, nic));
+	for (int64_t i = 0; i < p->n_measured; i++)
+		show_measured(&p->measured[i]);
+	printf(
+	    "  %-9s%s: operation counts at %.2f of peak FLOP/s (attention %.2f), %.2f of memory bandwidth\n",
+	    "analytic", p->n_measured ? "other shapes" : "every shape", p->flops_efficiency,
+	    p->attention_efficiency, p->memory_efficiency);
+	range("trusted", &p->trust);
+}
+
+static int list_profiles(void)
+{
+	char **names = mc_profile_list();
+	int rc = MC_OK;
+
+	for (char **n = names; n && *n; n++) {
+		struct mc_profile p;
+		struct mc_err err = {0};
+
+		if (n != names)
+			putchar('\n');
+		if (mc_profile_load(&p, *n, &err)) {
+			rc = mc_cli_error(&err);
+		} else {
+			show_profile(&p);
+			mc_profile_fini(&p);
+		}
+		free(*n);
+	}
+	free(names);
+	return rc;
+}
+
+static const struct {
+	const char *name;
+	int (*show)(void);
+} lists[] = {
+    {"evictors", list_evictors}, {"formats", list_formats},   {"models", list_models},
+    {"policies", list_policies}, {"profiles", list_profiles}, {"sinks", list_sinks},
+};
+
+static int list_run(int argc, char **argv)
+{
+	static const struct mc_option options[] = {{NULL, 0, NULL}};
+	const char *names[sizeof lists / sizeof *lists + 1] = {NULL}, *near;
+	struct mc_args a;
+
+	mc_args_init(&a, argc, argv, options, usage);
+	if (mc_args_next(&a) == MC_ARGS_STOP ||
+	    !mc_args_operands(&a, 1, 1, "policies, evictors, formats, profiles, models or sinks"))
+		return a.rc;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		names[i] = lists[i].name;
+		if (!strcmp(lists[i].name, a.argv[0]))
+			return lists[i].show();
+	}
+	near = mc_suggest(a.argv[0], names);
+	return mc_cli_misuse(
+	    "list: no list '%s'%s%s; expected policies, evictors, formats, profiles, models or sinks",
+	    a.argv[0], near ? "; did you mean " : "", near ? near : "");
+}
+
+const struct mc_command mc_command_list = {
+    .name = "list",
+    .help = "policies, evictors, formats, profiles, models, sinks",
+    .usage = usage,
+    .run = list_run,
+};

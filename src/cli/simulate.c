@@ -1,0 +1,166 @@
+#include "cli/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/tracepath.h"
+#include "config.h"
+#include "sched/policy.h"
+
+void mc_simulation_fini(struct mc_simulation *sim)
+{
+	if (sim->has_conf)
+		mc_conf_fini(&sim->conf);
+	if (sim->has_profile)
+		mc_profile_fini(&sim->profile);
+	if (sim->has_result)
+		mc_result_fini(&sim->result);
+	if (sim->own.n)
+		mc_trace_fini(&sim->own);
+	free(sim->trace_path);
+	memset(sim, 0, sizeof *sim);
+}
+
+/* Was the key given on the command line? */
+static bool set_by_option(const struct mc_setup *setup, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (size_t i = 0; i < setup->set.n; i++)
+		if (!strncmp(setup->set.at[i], key, n) && setup->set.at[i][n] == '=')
+			return true;
+	return false;
+}
+
+int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
+{
+	int rc;
+
+	memset(sim, 0, sizeof *sim);
+	sim->name = setup->path;
+	rc = mc_conf_init(&sim->conf, mc_scenario_fields, &sim->scenario, err);
+	if (rc)
+		return rc;
+	sim->has_conf = true;
+	rc = mc_conf_load(&sim->conf, setup->path, err);
+	for (size_t i = 0; !rc && i < setup->set.n; i++)
+		rc = mc_conf_set(&sim->conf, setup->set.at[i], err);
+	if (!rc)
+		rc = mc_conf_check(&sim->conf, err);
+	if (!rc)
+		rc = mc_scenario_check(&sim->scenario, err);
+	if (rc)
+		return mc_err_at(err, set_by_option(setup, err->key) ? "--set" : setup->path, 0, 0, NULL);
+	if (!strcmp(setup->path, "-") && !strcmp(sim->scenario.trace.path, "-")) {
+		mc_err_set(err, MC_USAGE, "standard input cannot be both the scenario and the trace");
+		return mc_err_at(err, NULL, 0, 0, "trace.path");
+	}
+	return MC_OK;
+}
+
+int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
+{
+	const struct mc_scenario *s = &sim->scenario;
+	const char *folder = set_by_option(setup, "trace.path") ? NULL : setup->path;
+	int rc;
+
+	rc = mc_shape_from_json(&sim->shape, s->model, err);
+	if (rc)
+		return mc_err_at(err, setup->path, 0, 0, "model");
+	rc = mc_profile_load(&sim->profile, s->hardware, err);
+	if (rc)
+		return mc_err_at(err, setup->path, 0, 0, "hardware");
+	sim->has_profile = true;
+	rc = mc_cost_init(&sim->cost, &sim->profile, &sim->shape, err);
+	if (rc)
+		return rc;
+	if (s->net.bandwidth > 0)
+		sim->cost.net_bytes_per_s = s->net.bandwidth;
+	rc = mc_cli_trace_find(s->trace.path, folder, &sim->trace_path, err);
+	return rc ? mc_err_at(err, setup->path, 0, 0, NULL) : MC_OK;
+}
+
+/* Would reading give the same trace? */
+static bool same_trace(const struct mc_simulation *a, const struct mc_simulation *b)
+{
+	struct mc_trace_params p = mc_scenario_trace(&a->scenario), q = mc_scenario_trace(&b->scenario);
+
+	return !strcmp(a->trace_path, b->trace_path) && !strcmp(p.format, q.format) &&
+	       p.block_tokens == q.block_tokens && p.kv_block_tokens == q.kv_block_tokens &&
+	       p.rate == q.rate && p.limit == q.limit && p.start == q.start &&
+	       p.spread_ticks == q.spread_ticks && (!p.spread_ticks || p.seed == q.seed) &&
+	       p.max_bad == q.max_bad;
+}
+
+int mc_simulation_read(struct mc_simulation *sim, const struct mc_simulation *like, struct mc_err *err)
+{
+	struct mc_trace_params params = mc_scenario_trace(&sim->scenario);
+	int rc;
+
+	if (like && like->trace && same_trace(sim, like)) {
+		sim->trace = like->trace;
+		return MC_OK;
+	}
+	if (like && !strcmp(sim->trace_path, "-")) {
+		mc_err_set(err, MC_USAGE,
+			   "standard input can be read only once, and these runs need it read differently");
+		return mc_err_at(err, NULL, 0, 0, "trace.path");
+	}
+	params.path = sim->trace_path;
+	rc = mc_trace_read(&sim->own, &params, err);
+	if (rc)
+		return rc;
+	sim->trace = &sim->own;
+	if (sim->own.bad)
+		mc_cli_warn("%lld malformed records were left out: %s", (long long)sim->own.bad, err->text);
+	*err = (struct mc_err){0};
+	return MC_OK;
+}
+
+int mc_simulation_run(struct mc_simulation *sim, const struct mc_cluster_hooks *hooks, struct mc_err *err)
+{
+	static const struct mc_cluster_hooks none = {0};
+	int rc;
+
+	rc = mc_cluster_run(&sim->scenario, &sim->cost, sim->trace, hooks ? hooks : &none, &sim->result, err);
+	if (rc)
+		return rc;
+	sim->has_result = true;
+	mc_metrics_compute(&sim->scenario, &sim->cost, &sim->result, &sim->metrics);
+	return MC_OK;
+}
+
+int mc_simulation_open(struct mc_simulation *sim, const struct mc_setup *setup,
+		       const struct mc_simulation *like, struct mc_err *err)
+{
+	int rc;
+
+	rc = mc_simulation_configure(sim, setup, err);
+	if (!rc)
+		rc = mc_simulation_resolve(sim, setup, err);
+	return rc ? rc : mc_simulation_read(sim, like, err);
+}
+
+struct mc_report mc_simulation_report(const struct mc_simulation *sim)
+{
+	return (struct mc_report){
+	    .version = PACKAGE_VERSION,
+	    .name = sim->name,
+	    .conf = &sim->conf,
+	    .scenario = &sim->scenario,
+	    .trace = sim->trace,
+	    .model = sim->shape.name,
+	    .profile = sim->profile.name,
+	    .result = &sim->result,
+	    .metrics = &sim->metrics,
+	};
+}
+
+bool mc_simulation_is_random(const struct mc_simulation *sim)
+{
+	const struct mc_scenario *s = &sim->scenario;
+
+	return mc_policy_find(s->conductor.policy)->uses_seed ||
+	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks;
+}

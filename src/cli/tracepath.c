@@ -1,0 +1,92 @@
+#include "cli/tracepath.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+
+#define VARIABLE "${MOONCAKE_DATA}"
+
+char *mc_cli_data_dir(void)
+{
+	const char *data = getenv("MOONCAKE_DATA"), *share = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	struct mc_str s = {0};
+
+	if (data && *data)
+		mc_str_printf(&s, "%s", data);
+	else if (share && *share)
+		mc_str_printf(&s, "%s/mooncake-sim", share);
+	else
+		mc_str_printf(&s, "%s/.local/share/mooncake-sim", home ? home : "");
+	return s.at;
+}
+
+/* Does dir/path exist (dir may be empty), as it is or with or without .zst? The name in *found. */
+static bool try(const char *dir, size_t n_dir, const char *path, char **found)
+{
+	struct mc_str s = {0};
+	size_t n;
+
+	mc_str_add(&s, dir, n_dir);
+	mc_str_printf(&s, "%s", path);
+	n = s.n;
+	if (access(s.at, F_OK) && errno == ENOENT) {
+		if (n > 4 && !strcmp(s.at + n - 4, ".zst"))
+			mc_str_cut(&s, n - 4);
+		else
+			mc_str_printf(&s, ".zst");
+		if (access(s.at, F_OK)) {
+			mc_str_fini(&s);
+			return false;
+		}
+	}
+	*found = s.at;
+	return true;
+}
+
+static int not_found(const char *path, bool data, struct mc_err *err)
+{
+	if (data && !getenv("MOONCAKE_DATA"))
+		mc_err_set(err, MC_USAGE,
+			   "no file %s; traces/fetch downloads the published traces, or set MOONCAKE_DATA to "
+			   "the folder that "
+			   "holds them",
+			   path);
+	else if (data)
+		mc_err_set(err, MC_USAGE,
+			   "no file %s; expected it below MOONCAKE_DATA (traces/fetch downloads it)", path);
+	else
+		mc_err_set(err, MC_USAGE, "no file %s, with or without .zst", path);
+	return mc_err_at(err, NULL, 0, 0, "trace.path");
+}
+
+int mc_cli_trace_find(const char *path, const char *scenario, char **found, struct mc_err *err)
+{
+	const char *slash = scenario ? strrchr(scenario, '/') : NULL;
+	size_t n = strlen(VARIABLE);
+	struct mc_str s = {0};
+	bool data = !strncmp(path, VARIABLE, n), ok;
+	int rc = MC_OK;
+
+	*found = NULL;
+	if (!strcmp(path, "-")) {
+		*found = mc_xstrdup(path);
+		return MC_OK;
+	}
+	if (data) {
+		char *dir = mc_cli_data_dir();
+
+		mc_str_printf(&s, "%s%s", dir, path + n);
+		free(dir);
+	} else {
+		mc_str_printf(&s, "%s", path);
+	}
+	ok = slash && s.at[0] != '/' && try(scenario, (size_t)(slash - scenario) + 1, s.at, found);
+	if (!ok && !try("", 0, s.at, found))
+		rc = not_found(s.at, data, err);
+	mc_str_fini(&s);
+	return rc;
+}

@@ -1,0 +1,63 @@
+#include "cli/watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHOW_EVERY_S 0.2
+
+/* A signal handler has no other way to tell. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static double clock_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void show(void *arg, int64_t done, int64_t total, mc_time now)
+{
+	struct mc_watch *w = arg;
+	double at = clock_s(), rate;
+
+	if (!w->terminal || at - w->shown < SHOW_EVERY_S)
+		return;
+	w->shown = at;
+	rate = (double)done / (at - w->started);
+	fprintf(stderr, "\r\033[K%" PRId64 " of %" PRId64 " requests, %.0f/s, %.0f s to go, simulated %.0f s",
+		done, total, rate, (double)(total - done) / rate, mc_time_to_s(now));
+}
+
+void mc_watch_start(struct mc_watch *w, bool quiet)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	memset(w, 0, sizeof *w);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	w->quiet = quiet;
+	w->terminal = !quiet && isatty(STDERR_FILENO);
+	w->started = w->shown = clock_s();
+	w->hooks = (struct mc_cluster_hooks){.progress = show, .arg = w, .interrupted = &interrupted};
+}
+
+void mc_watch_stop(struct mc_watch *w)
+{
+	double took = clock_s() - w->started;
+
+	if (w->terminal)
+		fputs("\r\033[K", stderr);
+	if (!w->quiet && w->requests)
+		fprintf(stderr, "%" PRId64 " requests in %.2f s of wall time, %.0f requests/s\n", w->requests,
+			took, (double)w->requests / (took > 1e-9 ? took : 1e-9));
+}

@@ -1,0 +1,19 @@
+/* Watching a run: a progress line on a terminal, Ctrl-C, and how long it took. */
+#ifndef MC_CLI_WATCH_H
+#define MC_CLI_WATCH_H
+
+#include "cluster/cluster.h"
+
+struct mc_watch {
+	struct mc_cluster_hooks hooks;
+	double started, shown; /* seconds of a monotonic clock */
+	bool terminal, quiet;
+	int64_t requests; /* simulated since it started */
+};
+
+/* Takes over SIGINT and SIGTERM; a second one ends the program. */
+void mc_watch_start(struct mc_watch *w, bool quiet);
+/* Erases the progress line, and says on stderr what was simulated and how long it took, unless quiet. */
+void mc_watch_stop(struct mc_watch *w);
+
+#endif
