@@ -92,6 +92,7 @@ struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s)
 		.limit = s->trace.limit,
 		.start = s->trace.start,
 		.spread_ticks = s->trace.spread_ticks,
+		.chain = true,
 		.seed = (uint64_t)s->seed,
 		.max_bad = s->trace.max_bad,
 	};

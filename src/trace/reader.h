@@ -18,6 +18,8 @@ struct mc_trace_params {
 	int64_t limit;           /* requests kept; 0: all */
 	mc_time start;           /* trace time skipped; later times are made relative to it */
 	bool spread_ticks; /* requests of one instant are spread over the gap after it, uniformly, seeded */
+	bool chain; /* replace each id by a hash of it and of the ids before it: equal ids then have equal
+		       prefixes, whatever the ids of the file name */
 	uint64_t seed;
 	int64_t
 	    max_bad; /* malformed records skipped before the read fails; the first few are kept in err text */

@@ -125,12 +125,24 @@ int mc_trace_reblock(struct mc_trace *t, int64_t block_tokens, struct mc_err *er
 	return 0;
 }
 
+void mc_trace_chain(struct mc_trace *t)
+{
+	for (int64_t i = 0; i < t->n; i++) {
+		uint64_t chain = 0;
+
+		for (uint64_t b = t->first[i]; b < t->first[i + 1]; b++)
+			t->block[b] = chain = mc_hash_pair(chain, t->block[b]);
+	}
+}
+
 int mc_trace_reshape(struct mc_trace *t, const struct mc_trace_params *p, struct mc_err *err)
 {
 	if (mc_trace_cut(t, p->start, p->limit, err) || mc_trace_rate(t, p->rate, err))
 		return MC_USAGE;
 	if (p->spread_ticks)
 		mc_trace_spread(t, p->seed);
+	if (p->chain)
+		mc_trace_chain(t);
 	if (p->kv_block_tokens)
 		return mc_trace_reblock(t, p->kv_block_tokens, err);
 	return 0;

@@ -1,4 +1,4 @@
-/* What is done to a trace after reading, in this order: start, limit, rate, spread_ticks, re-blocking. */
+/* What is done to a trace after reading, in this order: start, limit, rate, spread_ticks, chaining, re-blocking. */
 #ifndef MC_TRACE_RESHAPE_H
 #define MC_TRACE_RESHAPE_H
 
@@ -17,6 +17,11 @@ int mc_trace_rate(struct mc_trace *t, double rate, struct mc_err *err);
  * instant stays.
  */
 void mc_trace_spread(struct mc_trace *t, uint64_t seed);
+/*
+ * Ids that name their whole prefix, whatever they named before: each becomes a hash of it and of the chained id before
+ * it. Of ids that were chained already this is only a renaming.
+ */
+void mc_trace_chain(struct mc_trace *t);
 /*
  * Other blocks: of a divisor of block_tokens (part j of a block gets mc_hash_pair(id, j)) or of a multiple of
  * it (the id of the last constituent names the whole). Prefix-chaining survives both.

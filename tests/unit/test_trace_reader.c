@@ -301,6 +301,28 @@ START_TEST(reblock)
 }
 END_TEST
 
+/* Ids that name contents instead of prefixes: the second block of two prompts is the same only if the first is. */
+START_TEST(chain)
+{
+	struct mc_trace t;
+	const uint64_t a[] = {5, 7, 9}, b[] = {6, 7, 9}, c[] = {5, 7, 8}, d[] = {7, 5};
+
+	mc_trace_init(&t, 16);
+	mc_trace_push(&t, 0, 48, 1, a, 3);
+	mc_trace_push(&t, 0, 48, 1, b, 3);
+	mc_trace_push(&t, 0, 48, 1, c, 3);
+	mc_trace_push(&t, 0, 32, 1, d, 2);
+	mc_trace_chain(&t);
+	ck_assert_uint_eq(t.block[0], t.block[6]);
+	ck_assert_uint_eq(t.block[1], t.block[7]);
+	ck_assert_uint_ne(t.block[1], t.block[4]);
+	ck_assert_uint_ne(t.block[2], t.block[5]);
+	ck_assert_uint_ne(t.block[2], t.block[8]);
+	ck_assert_uint_ne(t.block[9], t.block[1]);
+	mc_trace_fini(&t);
+}
+END_TEST
+
 START_TEST(bad_parameters)
 {
 	struct mc_trace t;
@@ -333,6 +355,7 @@ static Suite *suite(void)
 	tcase_add_test(t, rate);
 	tcase_add_test(t, spread);
 	tcase_add_test(t, reblock);
+	tcase_add_test(t, chain);
 	tcase_add_test(t, bad_parameters);
 	suite_add_tcase(s, t);
 	return s;
