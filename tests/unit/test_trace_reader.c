@@ -308,10 +308,10 @@ START_TEST(chain)
 	const uint64_t a[] = {5, 7, 9}, b[] = {6, 7, 9}, c[] = {5, 7, 8}, d[] = {7, 5};
 
 	mc_trace_init(&t, 16);
-	mc_trace_push(&t, 0, 48, 1, a, 3);
-	mc_trace_push(&t, 0, 48, 1, b, 3);
-	mc_trace_push(&t, 0, 48, 1, c, 3);
-	mc_trace_push(&t, 0, 32, 1, d, 2);
+	mc_trace_push(&t, 0, 48, 1, a);
+	mc_trace_push(&t, 0, 48, 1, b);
+	mc_trace_push(&t, 0, 48, 1, c);
+	mc_trace_push(&t, 0, 32, 1, d);
 	mc_trace_chain(&t);
 	ck_assert_uint_eq(t.block[0], t.block[6]);
 	ck_assert_uint_eq(t.block[1], t.block[7]);
