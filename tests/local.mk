@@ -10,6 +10,7 @@ AM_TESTS_ENVIRONMENT = MC_TAP=1; CK_TAP_LOG_FILE_NAME=-; CK_VERBOSITY=silent; CK
 		MC_CFLAGS MC_PKG_CFLAGS MC_PKG_LIBS MOONCAKE_PROFILE_DIR;
 include tests/unit/local.mk
 include tests/cli/local.mk
+include tests/corpus/trace/local.mk
 include tests/scripts/local.mk
 include tests/bench/local.mk
 

@@ -63,9 +63,10 @@ int mc_cli_finish(int rc)
 	bool earlier = ferror(stdout) != 0;
 
 	errno = 0;
-	if (fflush(stdout) == 0 && !earlier)
+	/* A command that failed has told why. */
+	if ((fflush(stdout) == 0 && !earlier) || rc)
 		return rc;
 	fprintf(stderr, "mooncake: cannot write to standard output%s%s\n", errno ? ": " : "",
 		errno ? strerror(errno) : "");
-	return rc ? rc : MC_FAIL;
+	return MC_FAIL;
 }

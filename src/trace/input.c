@@ -64,9 +64,9 @@ static int inflate(struct mc_input *in, char *to, size_t n, size_t *got, struct 
 			break;
 		left = ZSTD_decompressStream(in->zstd, &out, &src);
 		if (ZSTD_isError(left)) {
-			mc_err_set(err, MC_USAGE, "corrupt zstd data near byte %llu: %s",
-				   (unsigned long long)(in->raw_read - in->raw_n + src.pos),
-				   ZSTD_getErrorName(left));
+			mc_err_set(err, MC_USAGE, "corrupt zstd data in bytes %llu to %llu: %s",
+				   (unsigned long long)(in->raw_read - in->raw_n + in->raw_at + 1),
+				   (unsigned long long)in->raw_read, ZSTD_getErrorName(left));
 			return fail(in, err);
 		}
 		if (!out.pos && src.size == src.pos && in->ended && left)

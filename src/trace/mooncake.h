@@ -10,6 +10,7 @@
 #ifndef MC_TRACE_MOONCAKE_H
 #define MC_TRACE_MOONCAKE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,15 @@ struct mc_mooncake_record {
 	int64_t input, output;      /* tokens, >= 0 */
 	struct mc_mooncake_ids ids; /* storage is kept from record to record */
 };
+
+/* Milliseconds below 2^63 ns to ns; whole ms and fraction apart, so that times since 1970 keep their digits.
+ */
+static inline mc_time mc_mooncake_ns(double ms)
+{
+	double whole = floor(ms);
+
+	return (mc_time)whole * MC_NS_PER_MS + (mc_time)((ms - whole) * 1e6 + 0.5);
+}
 
 /* False: not accepted, for whatever reason; ask mc_mooncake_parse. */
 bool mc_mooncake_scan(const char *line, size_t n, struct mc_mooncake_record *r);

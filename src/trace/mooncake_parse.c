@@ -78,11 +78,11 @@ static int get_timestamp(const json_t *o, mc_time *out, struct mc_err *err)
 		mc_err_set(err, MC_USAGE, "is %.17g; expected milliseconds, 0 or more", x);
 		return bad(err, "timestamp");
 	}
-	if (json_is_integer(v) ? json_integer_value(v) > INT64_MAX / MC_NS_PER_MS : !(x * 1e6 < 9.2e18)) {
+	if (json_is_integer(v) ? json_integer_value(v) > INT64_MAX / MC_NS_PER_MS : !(x < 9.2e12)) {
 		mc_err_set(err, MC_USAGE, "is %.17g; expected milliseconds below 292 years", x);
 		return bad(err, "timestamp");
 	}
-	*out = json_is_integer(v) ? json_integer_value(v) * MC_NS_PER_MS : (mc_time)(x * 1e6 + 0.5);
+	*out = json_is_integer(v) ? json_integer_value(v) * MC_NS_PER_MS : mc_mooncake_ns(x);
 	return 0;
 }
 

@@ -70,7 +70,7 @@ static bool scan_timestamp(struct scan *s, mc_time *out)
 {
 	const char *start = s->p;
 	uint64_t ms;
-	double ns;
+	double real;
 
 	if (!scan_digits(s, &ms) || ms > INT64_MAX / MC_NS_PER_MS)
 		return false;
@@ -83,10 +83,10 @@ static bool scan_timestamp(struct scan *s, mc_time *out)
 		/* A byte follows that is no part of a number, so strtod stays inside the line. */
 		if (s->p == s->end)
 			return false;
-		ns = strtod(start, NULL) * 1e6;
-		if (!(ns < 9.2e18))
+		real = strtod(start, NULL);
+		if (!(real < 9.2e12))
 			return false;
-		*out = (mc_time)(ns + 0.5);
+		*out = mc_mooncake_ns(real);
 	}
 	/* An exponent is left to jansson. */
 	return s->p < s->end && *s->p != 'e' && *s->p != 'E';

@@ -1,5 +1,6 @@
 #include "trace/write.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <zstd.h>
@@ -31,21 +32,27 @@ int mc_trace_writer_open(struct mc_trace_writer *w, const char *path, struct mc_
 	return 0;
 }
 
+static void put(struct mc_trace_writer *w, const char *bytes, size_t n)
+{
+	errno = 0;
+	if (!w->failed && fwrite(bytes, 1, n, w->file.fp) < n)
+		w->failed = errno ? errno : EIO;
+}
+
 static void flush(struct mc_trace_writer *w, ZSTD_EndDirective end)
 {
 	ZSTD_inBuffer in = {w->text.at, w->text.n, 0};
-	size_t left;
+	size_t left = 1;
 
-	if (!w->zstd) {
-		fwrite(w->text.at, 1, w->text.n, w->file.fp);
-	} else {
-		do {
-			ZSTD_outBuffer out = {w->out, w->out_size, 0};
+	if (!w->zstd)
+		put(w, w->text.at, w->text.n);
+	while (w->zstd && !w->failed && (end == ZSTD_e_end ? left > 0 : in.pos < in.size)) {
+		ZSTD_outBuffer out = {w->out, w->out_size, 0};
 
-			left = ZSTD_compressStream2(w->zstd, &out, &in, end);
-			fwrite(w->out, 1, out.pos, w->file.fp);
-			w->failed |= ZSTD_isError(left) != 0;
-		} while (!w->failed && (end == ZSTD_e_end ? left > 0 : in.pos < in.size));
+		left = ZSTD_compressStream2(w->zstd, &out, &in, end);
+		if (ZSTD_isError(left))
+			w->failed = ENOMEM; /* the only way it can */
+		put(w, w->out, out.pos);
 	}
 	mc_str_cut(&w->text, 0);
 }
@@ -82,6 +89,8 @@ void mc_trace_writer_put(struct mc_trace_writer *w, const struct mc_trace_row *r
 {
 	struct mc_str *s = &w->text;
 
+	if (w->failed)
+		return;
 	ADD(s, "{\"timestamp\": ");
 	add_ms(s, row->arrival);
 	ADD(s, ", \"input_length\": ");
@@ -107,8 +116,13 @@ int mc_trace_writer_close(struct mc_trace_writer *w, struct mc_err *err)
 	free(w->out);
 	mc_str_fini(&w->text);
 	if (w->failed) {
+		int rc;
+
+		errno = w->failed;
+		rc = mc_err_errno(err, MC_FAIL, "cannot write");
+		mc_err_at(err, w->file.path ? w->file.path : "<stdout>", 0, 0, NULL);
 		mc_file_abort(&w->file);
-		return mc_err_set(err, MC_FAIL, "zstd could not compress the trace");
+		return rc;
 	}
 	return mc_file_commit(&w->file, err);
 }

@@ -3,8 +3,6 @@
 #ifndef MC_TRACE_WRITE_H
 #define MC_TRACE_WRITE_H
 
-#include <stdbool.h>
-
 #include "base/file.h"
 #include "base/str.h"
 #include "trace/store.h"
@@ -14,7 +12,7 @@ struct mc_trace_writer {
 	void *zstd; /* ZSTD_CStream, NULL when plain */
 	char *out;  /* compressed bytes on their way */
 	size_t out_size;
-	bool failed;        /* zstd did */
+	int failed;         /* errno of the first write that failed: nothing is written after it */
 	struct mc_str text; /* not yet written */
 };
 

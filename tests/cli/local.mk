@@ -1,5 +1,6 @@
 # The program as its users meet it: what it prints where, and how it exits. One command a script; TAP on stdout.
 CLI_TESTS = \
-	%D%/fit.sh
+	%D%/fit.sh \
+	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)
