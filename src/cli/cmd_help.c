@@ -14,8 +14,8 @@ static void help_config(void)
 	       "\"base\": \"other.json\" is loaded\n"
 	       "first. `--set KEY=VALUE` changes one value. See also: mooncake help units, mooncake config "
 	       "show SCENARIO.\n"
-	       "A leading ${MOONCAKE_DATA} in trace.path is that environment variable, or where traces/fetch "
-	       "puts the traces.\n\n");
+	       "A leading ${MOONCAKE_DATA} in trace.path is that environment variable: a folder that "
+	       "traces/fetch filled.\n\n");
 	mc_conf_help(mc_scenario_fields, stdout);
 }
 

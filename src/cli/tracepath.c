@@ -10,20 +10,6 @@
 
 #define VARIABLE "${MOONCAKE_DATA}"
 
-char *mc_cli_data_dir(void)
-{
-	const char *data = getenv("MOONCAKE_DATA"), *share = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-	struct mc_str s = {0};
-
-	if (data && *data)
-		mc_str_printf(&s, "%s", data);
-	else if (share && *share)
-		mc_str_printf(&s, "%s/mooncake-sim", share);
-	else
-		mc_str_printf(&s, "%s/.local/share/mooncake-sim", home ? home : "");
-	return s.at;
-}
-
 /* Does dir/path exist (dir may be empty), as it is or with or without .zst? The name in *found. */
 static bool try(const char *dir, size_t n_dir, const char *path, char **found)
 {
@@ -47,25 +33,15 @@ static bool try(const char *dir, size_t n_dir, const char *path, char **found)
 	return true;
 }
 
-static int not_found(const char *path, bool data, struct mc_err *err)
+static int bad_path(struct mc_err *err, const char *text, const char *path)
 {
-	if (data && !getenv("MOONCAKE_DATA"))
-		mc_err_set(err, MC_USAGE,
-			   "no file %s; traces/fetch downloads the published traces, or set MOONCAKE_DATA to "
-			   "the folder that "
-			   "holds them",
-			   path);
-	else if (data)
-		mc_err_set(err, MC_USAGE,
-			   "no file %s; expected it below MOONCAKE_DATA (traces/fetch downloads it)", path);
-	else
-		mc_err_set(err, MC_USAGE, "no file %s, with or without .zst", path);
+	mc_err_set(err, MC_USAGE, text, path);
 	return mc_err_at(err, NULL, 0, 0, "trace.path");
 }
 
 int mc_cli_trace_find(const char *path, const char *scenario, char **found, struct mc_err *err)
 {
-	const char *slash = scenario ? strrchr(scenario, '/') : NULL;
+	const char *folder = getenv("MOONCAKE_DATA"), *slash = scenario ? strrchr(scenario, '/') : NULL;
 	size_t n = strlen(VARIABLE);
 	struct mc_str s = {0};
 	bool data = !strncmp(path, VARIABLE, n), ok;
@@ -76,17 +52,19 @@ int mc_cli_trace_find(const char *path, const char *scenario, char **found, stru
 		*found = mc_xstrdup(path);
 		return MC_OK;
 	}
-	if (data) {
-		char *dir = mc_cli_data_dir();
-
-		mc_str_printf(&s, "%s%s", dir, path + n);
-		free(dir);
-	} else {
-		mc_str_printf(&s, "%s", path);
-	}
+	if (data && !(folder && *folder))
+		return bad_path(
+		    err,
+		    "is %s, but MOONCAKE_DATA is not set; `sh traces/fetch FOLDER` downloads the published "
+		    "traces, then set MOONCAKE_DATA=FOLDER",
+		    path);
+	mc_str_printf(&s, "%s%s", data ? folder : "", data ? path + n : path);
 	ok = slash && s.at[0] != '/' && try(scenario, (size_t)(slash - scenario) + 1, s.at, found);
 	if (!ok && !try("", 0, s.at, found))
-		rc = not_found(s.at, data, err);
+		rc = bad_path(err,
+			      data ? "no file %s; expected it below MOONCAKE_DATA (traces/fetch downloads it)"
+				   : "no file %s, with or without .zst",
+			      s.at);
 	mc_str_fini(&s);
 	return rc;
 }

@@ -6,14 +6,11 @@
 
 #include "base/err.h"
 
-/* The folder of downloaded traces: $MOONCAKE_DATA, or where traces/fetch puts them. free() it. */
-char *mc_cli_data_dir(void);
-
 /*
- * The file that trace.path means, in *found (free() it). A leading ${MOONCAKE_DATA} is the folder above. A
- * relative path is looked up in the folder of the scenario that it stands in (NULL: it was given on the
- * command line), then in the current folder; each with and without ".zst". "-" stays. None of them exists:
- * MC_USAGE, key trace.path.
+ * The file that trace.path means, in *found (free() it). A leading ${MOONCAKE_DATA} is that environment
+ * variable. A relative path is looked up in the folder of the scenario that it stands in (NULL: it was given
+ * on the command line), then in the current folder; each with and without ".zst". "-" stays. None of them
+ * exists: MC_USAGE, key trace.path.
  */
 int mc_cli_trace_find(const char *path, const char *scenario, char **found, struct mc_err *err);
 

@@ -61,5 +61,7 @@ extern const struct mc_metric_def mc_metric_defs[]; /* ends with a NULL key */
 
 /* The definition of "ttft_s.p99": the longest defined key that it is or that it lies below. NULL: none. */
 const struct mc_metric_def *mc_metric_find(const char *key);
+/* Its unit; "count" for "ttft_s.count", "" when it has none. */
+const char *mc_metric_unit(const char *key);
 
 #endif

@@ -130,3 +130,13 @@ const struct mc_metric_def *mc_metric_find(const char *key)
 	}
 	return best;
 }
+
+const char *mc_metric_unit(const char *key)
+{
+	const struct mc_metric_def *def = mc_metric_find(key);
+	const char *dot = strrchr(key, '.');
+
+	if (dot && !strcmp(dot, ".count"))
+		return "count";
+	return def ? def->unit : "";
+}

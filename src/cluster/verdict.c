@@ -112,6 +112,7 @@ static struct span busiest_span(const struct mc_scenario *s, const struct mc_res
 /* Means of what the line shows, over a span. */
 struct shown {
 	double busy, wait_s, iteration_s, kv, link, batch;
+	double longest_s; /* wait at the fullest node, at any time */
 	uint32_t busiest;
 };
 
@@ -130,6 +131,8 @@ static struct shown show(const struct mc_result *r, const struct span *p)
 		x.kv += a->decode_kv_ratio_max / n;
 		x.link += a->link_ratio_max / n;
 		x.batch += a->decode_batch_max / n;
+		if (mc_time_to_s(a->prefill_wait_max) > x.longest_s)
+			x.longest_s = mc_time_to_s(a->prefill_wait_max);
 		if (a->link_ratio_max > top) {
 			top = a->link_ratio_max;
 			x.busiest = a->link_max;
@@ -150,8 +153,10 @@ static void name_part(const struct mc_scenario *s, const struct mc_result *r, en
 	if (from < 0)
 		from = 0;
 	if (part == PREFILL)
-		snprintf(out, n, "prefill pool, %.0f %% busy from %.0f s to %.0f s (mean wait %.1f s)",
-			 100 * x.busy, from, to, x.wait_s);
+		snprintf(out, n,
+			 "prefill pool, %.0f %% busy from %.0f s to %.0f s (wait %.1f s on average, %.1f s "
+			 "at the fullest node)",
+			 100 * x.busy, from, to, x.wait_s, x.longest_s);
 	else if (part == LINK)
 		snprintf(out, n, "link %s, %.0f %% busy from %.0f s to %.0f s",
 			 mc_cluster_link_name(r, x.busiest, link, sizeof link), 100 * x.link, from, to);

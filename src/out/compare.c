@@ -102,7 +102,7 @@ static void cell(struct mc_text_table *t, double v, const char *format)
 static void differing(FILE *out, const struct mc_comparison *c)
 {
 	json_t *differ = mc_comparison_settings(c), *values;
-	struct mc_text_table *t = mc_text_table_new(1 + (int)c->n);
+	struct mc_text_table *t = mc_text_table_new(1 + (int)c->n, 1);
 	const char *key;
 
 	json_object_foreach(differ, key, values)
@@ -125,23 +125,23 @@ static void differing(FILE *out, const struct mc_comparison *c)
 static void two_metrics(FILE *out, const struct mc_comparison *c)
 {
 	static const char *const head[] = {"metric", "A", "B", "B - A", "B / A", "unit", ""};
-	struct mc_text_table *t = mc_text_table_new(7);
+	struct mc_text_table *t = mc_text_table_new(7, 1 | 1 << 5 | 1 << 6);
 
 	for (size_t i = 0; i < sizeof head / sizeof *head; i++)
 		mc_text_cell(t, "%s", head[i]);
 	for (size_t k = 0; k < c->column[0].flat.n; k++) {
 		const char *key = c->column[0].flat.at[k].key;
-		const struct mc_metric_def *def = mc_metric_find(key);
+		const char *plain = c->column[0].flat.at[k].whole ? "%.0f" : "%.6g";
 		enum mc_better better = mc_flat_better(key);
 		double a = value(c, 0, key), b = value(c, 1, key);
 		bool same = !(a < b) && !(a > b);
 
 		mc_text_cell(t, "%s", key);
-		cell(t, a, "%.6g");
-		cell(t, b, "%.6g");
+		cell(t, a, plain);
+		cell(t, b, plain);
 		cell(t, b - a, "%+.4g");
 		cell(t, a != 0 ? b / a : NAN, "%.4f");
-		mc_text_cell(t, "%s", def ? def->unit : "");
+		mc_text_cell(t, "%s", mc_metric_unit(key));
 		if (same || better == MC_BETTER_NEITHER)
 			mc_text_cell(t, "%s", "");
 		else
@@ -153,7 +153,7 @@ static void two_metrics(FILE *out, const struct mc_comparison *c)
 
 static void pairs_text(FILE *out, const struct mc_comparison *c)
 {
-	struct mc_text_table *t = mc_text_table_new(7);
+	struct mc_text_table *t = mc_text_table_new(7, 1 | 1 << 6);
 	static const char *const head[] = {
 	    "paired by request", "B - A mean", "+- 95 %", "better", "worse", "equal", "unit"};
 	char n[MC_GROUPED];
@@ -189,7 +189,6 @@ static void csv(FILE *out, const struct mc_comparison *c)
 	fputs(c->n == 2 ? ",difference,ratio,unit\n" : ",unit\n", out);
 	for (size_t k = 0; k < c->column[0].flat.n; k++) {
 		const char *key = c->column[0].flat.at[k].key;
-		const struct mc_metric_def *def = mc_metric_find(key);
 
 		fputs(key, out);
 		for (size_t i = 0; i < c->n; i++)
@@ -200,7 +199,7 @@ static void csv(FILE *out, const struct mc_comparison *c)
 			fprintf(out, isfinite(b - a) ? ",%.12g" : ",", b - a);
 			fprintf(out, isfinite(b / a) ? ",%.12g" : ",", b / a);
 		}
-		fprintf(out, ",%s\n", def ? def->unit : "");
+		fprintf(out, ",%s\n", mc_metric_unit(key));
 	}
 }
 

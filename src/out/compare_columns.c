@@ -100,7 +100,7 @@ static void line(struct mc_text_table *t, const struct mc_comparison *c, const s
 
 static void table(FILE *out, const struct mc_comparison *c)
 {
-	struct mc_text_table *t = mc_text_table_new(1 + (int)c->n);
+	struct mc_text_table *t = mc_text_table_new(1 + (int)c->n, 1);
 
 	mc_text_cell(t, "%s", c->across ? c->across : "");
 	for (size_t i = 0; i < c->n; i++)

@@ -37,18 +37,19 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 
 	if (p->source != MC_NONE)
 		at = (size_t)snprintf(buf, n,
-				      "fetch branch: prefill %u holds %u leading blocks and prefill %u holds "
-				      "%u; %u > %u x %g, so the "
-				      "%u blocks between are fetched and kept",
+				      "fetch branch: of the leading blocks prefill %u holds %u and prefill "
+				      "%u holds %u; %u > %u x %g, so the "
+				      "other %u are fetched and kept",
 				      p->prefill, p->local, p->source, p->hit, p->hit, p->local,
 				      s->conductor.balancing_threshold, p->hit - p->local);
 	else if (p->local && policy->fetches)
 		at = (size_t)snprintf(buf, n,
-				      "local branch: prefill %u holds %u leading blocks, and nobody has more "
-				      "than %g times as many",
+				      "local branch: of the leading blocks prefill %u holds %u, and nobody "
+				      "has more than %g times as many",
 				      p->prefill, p->local, s->conductor.balancing_threshold);
 	else if (p->local)
-		at = (size_t)snprintf(buf, n, "prefill %u holds %u leading blocks; this policy never fetches",
+		at = (size_t)snprintf(buf, n,
+				      "of the leading blocks prefill %u holds %u; this policy never fetches",
 				      p->prefill, p->local);
 	else
 		at = (size_t)snprintf(
@@ -65,7 +66,7 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 
 static void prefill_table(FILE *out, const struct mc_explanation *x)
 {
-	struct mc_text_table *t = mc_text_table_new(8);
+	struct mc_text_table *t = mc_text_table_new(8, 1);
 	static const char *const head[] = {"prefill",   "holds",        "cached at start", "from",
 					   "T_queue s", "T_transfer s", "T_prefill s",     "total s"};
 
@@ -93,7 +94,7 @@ static void prefill_table(FILE *out, const struct mc_explanation *x)
 
 static void decode_table(FILE *out, const struct mc_explanation *x)
 {
-	struct mc_text_table *t = mc_text_table_new(2);
+	struct mc_text_table *t = mc_text_table_new(2, 1);
 
 	mc_text_cell(t, "decode");
 	mc_text_cell(t, "predicted iteration ms");

@@ -31,16 +31,9 @@ static struct line line(const struct mc_seeds *seeds, size_t k, double *values)
 	return l;
 }
 
-static const char *unit(const char *key)
-{
-	const struct mc_metric_def *def = mc_metric_find(key);
-
-	return def ? def->unit : "";
-}
-
 static void text(FILE *out, const struct mc_seeds *seeds, double *values)
 {
-	struct mc_text_table *t = mc_text_table_new(6);
+	struct mc_text_table *t = mc_text_table_new(6, 1 | 1 << 5);
 
 	fprintf(out, "%s, seeds %" PRId64 " to %" PRId64 ": mean and 95 %% confidence interval\n",
 		json_string_value(json_object_get(seeds->result, "name")), seeds->first,
@@ -67,7 +60,7 @@ static void text(FILE *out, const struct mc_seeds *seeds, double *values)
 			mc_text_cell(t, "-");
 		mc_text_cell(t, "%.6g", l.min);
 		mc_text_cell(t, "%.6g", l.max);
-		mc_text_cell(t, "%s", unit(l.key));
+		mc_text_cell(t, "%s", mc_metric_unit(l.key));
 	}
 	mc_text_table_write(t, out);
 	mc_text_table_free(t);
@@ -82,7 +75,7 @@ static void csv(FILE *out, const struct mc_seeds *seeds, double *values)
 		fprintf(out, "%s,%.12g,", l.key, l.ci.mean);
 		if (isfinite(l.ci.half))
 			fprintf(out, "%.12g", l.ci.half);
-		fprintf(out, ",%.12g,%.12g,%" PRId64 ",%s\n", l.min, l.max, seeds->n, unit(l.key));
+		fprintf(out, ",%.12g,%.12g,%" PRId64 ",%s\n", l.min, l.max, seeds->n, mc_metric_unit(l.key));
 	}
 }
 

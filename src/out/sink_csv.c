@@ -13,13 +13,12 @@ static void csv_write(FILE *out, const struct mc_report *report)
 	fputs("key,value,unit\n", out);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mc_flat *f = &list.at[i];
-		const struct mc_metric_def *def = mc_metric_find(f->key);
 
 		if (isnan(f->value))
-			fprintf(out, "%s,,%s\n", f->key, def ? def->unit : "");
+			fprintf(out, "%s,,%s\n", f->key, mc_metric_unit(f->key));
 		else
 			fprintf(out, "%s,%.*g,%s\n", f->key, f->whole ? 17 : 12, f->value,
-				def ? def->unit : "");
+				mc_metric_unit(f->key));
 	}
 	mc_vec_fini(&list);
 	json_decref(doc);

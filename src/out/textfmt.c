@@ -60,16 +60,18 @@ void mc_text_wrapped(FILE *out, const char *text, int indent, int at)
 
 struct mc_text_table {
 	int columns;
+	uint64_t left;
 	struct {
 		MC_VEC(char *)
 	} cells;
 };
 
-struct mc_text_table *mc_text_table_new(int columns)
+struct mc_text_table *mc_text_table_new(int columns, uint64_t left)
 {
 	struct mc_text_table *t = mc_xcalloc(1, sizeof *t);
 
 	t->columns = columns;
+	t->left = left;
 	return t;
 }
 
@@ -102,21 +104,37 @@ static size_t width(const struct mc_text_table *t, int column)
 	return w;
 }
 
+static bool is_left(const struct mc_text_table *t, int column)
+{
+	return column < 64 && (t->left >> column & 1);
+}
+
 void mc_text_table_write(const struct mc_text_table *t, FILE *out)
 {
-	size_t *w = mc_xcalloc((size_t)t->columns, sizeof *w);
+	size_t *w = mc_xcalloc((size_t)t->columns, sizeof *w), blank = 0;
 
 	for (int c = 0; c < t->columns; c++)
 		w[c] = width(t, c);
 	for (size_t i = 0; i < t->cells.n; i++) {
 		int c = (int)(i % (size_t)t->columns);
+		const char *text = t->cells.at[i];
+		size_t n = strlen(text), pad = w[c] - n;
 
-		if (c == 0)
-			fprintf(out, t->columns > 1 ? "%-*s" : "%.*s", (int)w[0], t->cells.at[i]);
-		else
-			fprintf(out, "  %*s", (int)w[c], t->cells.at[i]);
-		if (c == t->columns - 1)
+		blank += (c ? 2 : 0) + (is_left(t, c) ? 0 : pad);
+		/* Blanks are written once something follows them: no line ends with one. */
+		for (size_t k = 0; k < n; k++) {
+			if (text[k] == ' ') {
+				blank++;
+				continue;
+			}
+			fprintf(out, "%*s%c", (int)blank, "", text[k]);
+			blank = 0;
+		}
+		blank += is_left(t, c) ? pad : 0;
+		if (c == t->columns - 1) {
 			putc('\n', out);
+			blank = 0;
+		}
 	}
 	free(w);
 }

@@ -16,10 +16,10 @@ int mc_text_decimals(double v);
  * start). */
 void mc_text_wrapped(FILE *out, const char *text, int indent, int at);
 
-/* A table of text cells: the first column is aligned left, the others right. Cells are copied. */
+/* A table of text cells, aligned right but for the columns whose bit is set in `left`. Cells are copied. */
 struct mc_text_table;
 
-struct mc_text_table *mc_text_table_new(int columns);
+struct mc_text_table *mc_text_table_new(int columns, uint64_t left);
 void mc_text_table_free(struct mc_text_table *t);
 /* The next cell, row by row. */
 void mc_text_cell(struct mc_text_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
