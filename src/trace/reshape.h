@@ -1,4 +1,7 @@
-/* What is done to a trace after reading, in this order: start, limit, rate, spread_ticks, chaining, re-blocking. */
+/*
+ * What is done to a trace after reading, in this order: start, limit, rate, spread_ticks, chaining,
+ * re-blocking.
+ */
 #ifndef MC_TRACE_RESHAPE_H
 #define MC_TRACE_RESHAPE_H
 
@@ -18,8 +21,8 @@ int mc_trace_rate(struct mc_trace *t, double rate, struct mc_err *err);
  */
 void mc_trace_spread(struct mc_trace *t, uint64_t seed);
 /*
- * Ids that name their whole prefix, whatever they named before: each becomes a hash of it and of the chained id before
- * it. Of ids that were chained already this is only a renaming.
+ * Ids that name their whole prefix, whatever they named before: each becomes a hash of it and of the chained
+ * id before it. Of ids that were chained already this is only a renaming.
  */
 void mc_trace_chain(struct mc_trace *t);
 /*

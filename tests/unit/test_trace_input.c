@@ -14,7 +14,7 @@ struct text {
 
 static void add(struct text *t, const void *s, size_t n)
 {
-	mc_vec_reserve(t, t->n + n);
+	mc_vec_reserve(t, t->n + n + 1); /* never NULL */
 	memcpy(t->at + t->n, s, n);
 	t->n += n;
 }

@@ -301,7 +301,7 @@ START_TEST(reblock)
 }
 END_TEST
 
-/* Ids that name contents instead of prefixes: the second block of two prompts is the same only if the first is. */
+/* Ids that name contents, not prefixes: the second blocks of two prompts are the same only if the first are. */
 START_TEST(chain)
 {
 	struct mc_trace t;
