@@ -59,6 +59,16 @@ int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *se
 	return MC_OK;
 }
 
+/* The reader of shapes names the key inside the model. */
+static int bad_model(struct mc_err *err, const char *path)
+{
+	char key[sizeof err->key];
+
+	snprintf(key, sizeof key, "model%s%.100s", *err->key ? "." : "", err->key);
+	snprintf(err->key, sizeof err->key, "%s", key);
+	return mc_err_at(err, path, 0, 0, NULL);
+}
+
 int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
 {
 	const struct mc_scenario *s = &sim->scenario;
@@ -67,7 +77,7 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 
 	rc = mc_shape_from_json(&sim->shape, s->model, err);
 	if (rc)
-		return mc_err_at(err, setup->path, 0, 0, "model");
+		return bad_model(err, setup->path);
 	rc = mc_profile_load(&sim->profile, s->hardware, err);
 	if (rc)
 		return mc_err_at(err, setup->path, 0, 0, "hardware");

@@ -1,6 +1,10 @@
 # The program as its users meet it: what it prints where, and how it exits. One command a script; TAP on stdout.
 CLI_TESTS = \
+	%D%/compare.sh \
+	%D%/config.sh \
 	%D%/fit.sh \
+	%D%/run.sh \
 	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)
+EXTRA_DIST += %D%/lib.sh

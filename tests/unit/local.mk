@@ -15,6 +15,8 @@ UNIT_TESTS = \
 	%D%/test_index \
 	%D%/test_loop \
 	%D%/test_map \
+	%D%/test_metrics \
+	%D%/test_out \
 	%D%/test_pipeline \
 	%D%/test_pool \
 	%D%/test_prefill \
@@ -36,4 +38,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/conf_thing.h %D%/fixture.h %D%/kv_prompts.h %D%/profile_text.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/conf_thing.h %D%/fixture.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h

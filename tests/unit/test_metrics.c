@@ -1,0 +1,335 @@
+/* Metrics against a recount from scratch, small cases by hand, and the verdicts on made-up time series. */
+#include <math.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "unit.h"
+#include "result_fixture.h"
+
+struct list {
+	MC_VEC(double)
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Nearest rank, as written in the definition. */
+static void same_summary(struct list *l, const struct mc_summary *s)
+{
+	const int p[] = {50, 90, 95, 99};
+	const double *v[] = {&s->p50, &s->p90, &s->p95, &s->p99};
+	double sum = 0;
+
+	ck_assert_int_eq(s->count, (int64_t)l->n);
+	if (!l->n)
+		return;
+	qsort(l->at, l->n, sizeof *l->at, by_value);
+	for (size_t i = 0; i < l->n; i++)
+		sum += l->at[i];
+	ck_assert_double_eq_tol(s->mean, sum / (double)l->n, 1e-9 * (1 + s->mean));
+	for (int k = 0; k < 4; k++)
+		ck_assert_double_eq_tol(*v[k], l->at[(l->n * (size_t)p[k] + 99) / 100 - 1], 1e-12);
+	ck_assert_double_eq_tol(s->max, l->at[l->n - 1], 1e-12);
+}
+
+/* Every latency of every counted request, listed. */
+static void check_latencies(const struct made *m, const struct mc_metrics *x)
+{
+	struct list ttft = {0}, handover = {0}, both = {0}, tbt = {0}, tpot = {0}, e2e = {0};
+	struct list *all[] = {&ttft, &handover, &both, &tbt, &tpot, &e2e};
+
+	for (int64_t i = 0; i < m->result.n_rows; i++) {
+		const struct mc_row *r = &m->result.row[i];
+		double first = mc_time_to_s(r->prefill_end - r->arrival),
+		       late = mc_time_to_s(r->handover_end - r->prefill_end);
+
+		if (!r->counted || r->prefill_end < 0)
+			continue;
+		mc_vec_push(&ttft, first);
+		if (r->output > 1 && r->handover_end >= 0)
+			mc_vec_push(&handover, late);
+		if (r->output < 2 || r->handover_end >= 0)
+			mc_vec_push(&both, r->output < 2 ? first : first + late);
+		if (r->outcome != MC_COMPLETED)
+			continue;
+		mc_vec_push(&e2e, mc_time_to_s(r->end - r->arrival));
+		if (r->output < 2)
+			continue;
+		mc_vec_push(&tbt, mc_time_to_s(r->tbt));
+		mc_vec_push(&tpot,
+			    mc_time_to_s(llround((double)(r->end - r->handover_end) / (r->output - 1))));
+	}
+	same_summary(&ttft, &x->ttft);
+	same_summary(&handover, &x->handover);
+	same_summary(&both, &x->ttft_handover);
+	same_summary(&tbt, &x->tbt);
+	same_summary(&tpot, &x->tpot);
+	same_summary(&e2e, &x->e2e);
+	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+		mc_vec_fini(all[k]);
+}
+
+/* Every token interval of every counted member, one by one. */
+static void check_intervals(const struct made *m, const struct mc_metrics *x)
+{
+	struct list all = {0};
+	int64_t iterations = 0, members = 0, fit = 0, trust = 0;
+
+	for (size_t k = 0; k < m->result.first.n; k++)
+		mc_vec_push(&all, mc_time_to_s(m->result.first.at[k]));
+	for (uint32_t d = 0; d < 2; d++) {
+		for (size_t k = 0; k < m->result.segment[d].n; k++) {
+			const struct mc_segment *g = &m->result.segment[d].at[k];
+
+			for (uint32_t j = 0; j < g->count; j++) {
+				mc_time t =
+				    mc_cost_decode_ns(&m->cost, g->batch, g->context + (int64_t)j * g->batch);
+
+				for (uint32_t c = 0; c < g->counted - (j ? 0 : g->joined); c++)
+					mc_vec_push(&all, mc_time_to_s(t));
+				iterations++;
+				members += g->batch;
+				fit += g->batch > 2;
+				trust += g->batch > 5;
+			}
+		}
+	}
+	same_summary(&all, &x->itl);
+	ck_assert_int_eq(x->iterations, iterations);
+	ck_assert_double_eq_tol(x->batch_mean, (double)members / (double)iterations, 1e-12);
+	ck_assert_double_eq_tol(x->batch_outside_fit_ratio, (double)fit / (double)iterations, 1e-12);
+	ck_assert_double_eq_tol(x->batch_outside_trust_ratio, (double)trust / (double)iterations, 1e-12);
+	mc_vec_fini(&all);
+}
+
+static void check_counts(const struct made *m, const struct mc_metrics *x)
+{
+	int64_t total = 0, effective = 0, input = 0, hit = 0, requests = 0, warmup = 0;
+
+	for (int64_t i = 0; i < m->result.n_rows; i++) {
+		const struct mc_row *r = &m->result.row[i];
+
+		warmup += !r->counted;
+		if (!r->counted)
+			continue;
+		total++;
+		input += r->prefill != MC_NONE ? r->input : 0;
+		hit += r->local_hit + r->remote_hit;
+		effective += r->outcome == MC_COMPLETED && r->prefill_end - r->arrival <= 30 * MC_NS_PER_S &&
+			     (r->output < 2 || r->tbt <= 100 * MC_NS_PER_MS);
+	}
+	ck_assert_int_eq(x->total, total);
+	ck_assert_int_eq(x->warmup, warmup);
+	ck_assert_int_eq(x->completed + x->rejected + x->failed + x->unfinished, total);
+	ck_assert_int_eq(x->rejected_by[MC_REFUSED_DECODE_CAPACITY], x->rejected);
+	ck_assert_int_eq(x->effective, effective);
+	ck_assert_double_eq_tol(x->effective_ratio, total ? (double)effective / (double)total : 0, 1e-12);
+	ck_assert_int_eq(x->input_tokens, input);
+	ck_assert_int_eq(x->hit_tokens, hit);
+	ck_assert_int_eq(x->local_hit_tokens + x->remote_hit_tokens, hit);
+	for (int c = 0; c < MC_LENGTH_CLASSES; c++)
+		requests += x->by_length[c].requests;
+	ck_assert_int_eq(requests, total);
+}
+
+START_TEST(recount)
+{
+	struct made m;
+	struct mc_metrics x;
+
+	made_init(&m, (uint64_t)_i + 1, 1 + 37 * _i);
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	check_latencies(&m, &x);
+	check_intervals(&m, &x);
+	check_counts(&m, &x);
+	ck_assert_double_eq_tol(x.prefill_busy_ratio, 0.25, 1e-6);
+	ck_assert_double_eq_tol(x.decode_busy_ratio, 0.125, 1e-6);
+	made_fini(&m);
+}
+END_TEST
+
+/* One request by hand, on both sides of each objective. */
+START_TEST(one_request)
+{
+	struct made m;
+	struct mc_metrics x;
+	struct mc_row *r;
+
+	made_init(&m, 5, 1);
+	r = m.result.row;
+	*r = (struct mc_row){.arrival = 0,
+			     .decided = 50000000,
+			     .prefill_start = 1050000000,
+			     .prefill_end = 30000000000,
+			     .handover_end = 30500000000,
+			     .end = 30800000000,
+			     .predicted_ttft = 28000000000,
+			     .tbt = 100000000,
+			     .compute_s = 2,
+			     .load_s = 0.5,
+			     .input = 8192,
+			     .output = 4,
+			     .local_hit = 1024,
+			     .remote_hit = 2048,
+			     .outcome = MC_COMPLETED,
+			     .counted = true};
+	m.result.end = r->end;
+	m.scenario.run.warmup = 0;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_double_eq_tol(x.ttft.mean, 30, 1e-12);
+	ck_assert_double_eq_tol(x.handover.mean, 0.5, 1e-12);
+	ck_assert_double_eq_tol(x.ttft_handover.mean, 30.5, 1e-12);
+	ck_assert_double_eq_tol(x.tpot.mean, 0.1, 1e-12);
+	ck_assert_double_eq_tol(x.e2e.mean, 30.8, 1e-12);
+	ck_assert_double_eq_tol(x.queue_s_mean, 1, 1e-12);
+	ck_assert_double_eq_tol(x.gpu_time_s_mean, 2.5, 1e-12);
+	ck_assert_double_eq_tol(x.ttft_error_mean_s, 2, 1e-12);
+	ck_assert_double_eq_tol(x.hit_ratio, 0.375, 1e-12);
+	ck_assert_int_eq(x.effective, 1); /* exactly on both objectives */
+	ck_assert_int_eq(x.by_length[1].effective, 1);
+	r->tbt++;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_int_eq(x.effective + x.tbt_met, 0);
+	r->output = 1; /* no interval: met */
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_int_eq(x.effective, 1);
+	ck_assert_int_eq(x.handover.count, 0);
+	ck_assert_double_eq_tol(x.ttft_handover.mean, 30, 1e-12);
+	r->prefill_end++;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_int_eq(x.effective + x.ttft_met, 0);
+	made_fini(&m);
+}
+END_TEST
+
+/* A request that arrives after the run was cut off is not one of its requests. */
+START_TEST(not_arrived)
+{
+	struct made m;
+	struct mc_metrics x;
+
+	made_init(&m, 9, 100);
+	for (int64_t i = 60; i < 100; i++)
+		m.result.row[i] = (struct mc_row){.arrival = i * 100 * MC_NS_PER_MS,
+						  .decided = -1,
+						  .prefill = MC_NONE,
+						  .prefill_end = -1,
+						  .input = 1,
+						  .counted = true};
+	m.result.end = 6 * MC_NS_PER_S + 1; /* request 60 just arrived */
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_int_eq(x.total + x.warmup, 61);
+	made_fini(&m);
+}
+END_TEST
+
+START_TEST(steadiness)
+{
+	struct made m;
+	struct mc_metrics x;
+
+	made_init(&m, 2, 4000); /* arrivals of 400 s, samples of 10 s */
+	m.scenario.run.warmup = 0;
+	made_samples(&m, 41);
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(x.steady);
+	ck_assert_double_eq_tol(x.queue_growth, 1, 1e-12);
+	for (size_t i = 0; i < 41; i++)
+		m.result.samples.at[i].prefill_wait_mean = (mc_time)i * MC_NS_PER_S;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(x.steady); /* 35 s after 25 s: less than half more */
+	for (size_t i = 0; i < 41; i++)
+		m.result.samples.at[i].prefill_wait_mean = (mc_time)(i * i) * MC_NS_PER_S / 10;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(!x.steady);
+	ck_assert_double_gt(x.queue_growth, 1.5);
+	for (size_t i = 0; i < 41; i++) /* the same shape, but of no weight beside an objective of 30 s */
+		m.result.samples.at[i].prefill_wait_mean = (mc_time)(i * i) * MC_NS_PER_MS;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(x.steady);
+	for (size_t i = 0; i < 41; i++)
+		m.result.samples.at[i].decode_waiting = i > 30 ? 50 : 0;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(!x.steady);
+	made_samples(&m, 3);
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(x.steady && x.queue_growth == 0);
+	made_fini(&m);
+}
+END_TEST
+
+static void expect_bottleneck(struct made *m, const char *start, const char *part)
+{
+	struct mc_metrics x;
+
+	mc_metrics_compute(&m->scenario, &m->cost, &m->result, &x);
+	ck_assert_msg(!strncmp(x.bottleneck, start, strlen(start)), "%s", x.bottleneck);
+	ck_assert_msg(strstr(x.bottleneck, part), "%s has no '%s'", x.bottleneck, part);
+}
+
+START_TEST(bottlenecks)
+{
+	struct made m;
+	struct mc_sample *s;
+
+	made_init(&m, 2, 10);
+	expect_bottleneck(&m, "unknown", "run.sample");
+	made_samples(&m, 100);
+	s = m.result.samples.at;
+	expect_bottleneck(&m, "none", "never full");
+	m.result.evicted_blocks = 7;
+	expect_bottleneck(&m, "none", "7 blocks");
+	for (int i = 40; i < 60; i++)
+		s[i].link_ratio_max = 0.8, s[i].link_max = 4;
+	expect_bottleneck(&m, "link decode0.in, 80 % busy from 390 s to 590 s", "");
+	for (int i = 10; i < 20; i++)
+		s[i].prefill_running = 2, s[i].prefill_wait_mean = 3 * MC_NS_PER_S,
+		s[i].prefill_wait_max = 5 * MC_NS_PER_S;
+	expect_bottleneck(&m, "prefill pool, 100 % busy from 90 s to 190 s", "3.0 s on average, 5.0 s");
+	for (int i = 70; i < 90; i++)
+		s[i].decode_iteration_max = 150 * MC_NS_PER_MS, s[i].decode_batch_max = 9;
+	expect_bottleneck(&m, "decode pool, iterations of 150 ms at batch 9", "from 690 s to 890 s");
+	/* One busy sample is no bottleneck: the window is a twentieth of the run. */
+	made_samples(&m, 100);
+	m.result.samples.at[50].prefill_running = 2;
+	expect_bottleneck(&m, "none", "prefill pool 20 %");
+	made_fini(&m);
+}
+END_TEST
+
+START_TEST(definitions)
+{
+	for (const struct mc_metric_def *d = mc_metric_defs; d->key; d++) {
+		ck_assert_ptr_eq(mc_metric_find(d->key), d);
+		ck_assert_uint_gt(strlen(d->text), 10);
+	}
+	ck_assert_str_eq(mc_metric_find("ttft_s.p99")->key, "ttft_s");
+	ck_assert_str_eq(mc_metric_find("cache.hit_ratio")->key, "cache.hit_ratio");
+	ck_assert_ptr_null(mc_metric_find("ttft_seconds"));
+	ck_assert_ptr_null(mc_metric_find("cache"));
+	ck_assert_str_eq(mc_metric_unit("ttft_s.count"), "count");
+	ck_assert_str_eq(mc_metric_unit("tbt_s.p50"), "s");
+	ck_assert_str_eq(mc_metric_unit("nonsense"), "");
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("metrics");
+	TCase *t = tcase_create("metrics");
+
+	tcase_add_loop_test(t, recount, 0, 12);
+	tcase_add_test(t, one_request);
+	tcase_add_test(t, not_arrived);
+	tcase_add_test(t, steadiness);
+	tcase_add_test(t, bottlenecks);
+	tcase_add_test(t, definitions);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
