@@ -1,6 +1,14 @@
-# Scenarios that stand on one base. Those of published traces find them through MOONCAKE_DATA.
-EXTRA_DIST += \
+# Scenarios that stand on one base. Those of published traces find them through MOONCAKE_DATA. Installed, so that
+# the first command in the README works from anywhere.
+nobase_dist_pkgdata_DATA += \
 	%D%/base.json \
 	%D%/conversation/scenario.json \
+	%D%/published/README \
+	%D%/published/figure14.txt \
+	%D%/published/figure15.txt \
+	%D%/published/figure5.txt \
+	%D%/published/figure8.txt \
+	%D%/published/single.json \
 	%D%/sample/scenario.json \
 	%D%/synthetic/scenario.json
+nobase_dist_pkgdata_SCRIPTS += %D%/published/run.sh

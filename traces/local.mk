@@ -1,2 +1,3 @@
-# Beside the source, so that examples can name traces/sample.jsonl.zst.
-EXTRA_DIST += %D%/README %D%/conversation-like.json %D%/fetch %D%/sample.jsonl.zst
+# Beside the source and installed beside experiments/, so that scenarios can name ../../traces/sample.jsonl.zst.
+nobase_dist_pkgdata_DATA += %D%/README %D%/conversation-like.json %D%/sample.jsonl.zst
+nobase_dist_pkgdata_SCRIPTS += %D%/fetch

@@ -131,9 +131,10 @@ int mc_simulation_read(struct mc_simulation *sim, const struct mc_simulation *li
 int mc_simulation_run(struct mc_simulation *sim, const struct mc_cluster_hooks *hooks, struct mc_err *err)
 {
 	static const struct mc_cluster_hooks none = {0};
+	struct mc_cluster_setup run = {&sim->scenario, &sim->cost, sim->trace, hooks ? hooks : &none};
 	int rc;
 
-	rc = mc_cluster_run(&sim->scenario, &sim->cost, sim->trace, hooks ? hooks : &none, &sim->result, err);
+	rc = mc_cluster_run(&run, &sim->result, err);
 	if (rc)
 		return rc;
 	sim->has_result = true;

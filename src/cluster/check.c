@@ -5,7 +5,8 @@
 
 static void fail(struct mc_cluster *c, const char *what, uint32_t i)
 {
-	mc_err_set(c->err, MC_FAIL, "invariant broken at %.9f s: %s (instance %u)", mc_time_to_s(c->loop.now), what, i);
+	mc_err_set(c->err, MC_FAIL, "invariant broken at %.9f s: %s (instance %u)", mc_time_to_s(c->loop.now),
+		   what, i);
 	c->loop.stop = true;
 }
 
@@ -44,7 +45,8 @@ void mc_cluster_check(struct mc_cluster *c)
 			c->loop.stop = true;
 		if (p.present > p.capacity)
 			fail(c, "pool over its capacity", i);
-		if (c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) && !c->prefill[i].current)
+		if (c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) &&
+		    !c->prefill[i].current)
 			fail(c, "the view's free_at is stale", i);
 	}
 	for (uint32_t i = 0; i < c->view.n_decode && !c->err->rc; i++)
@@ -68,15 +70,16 @@ static void check_rows(struct mc_cluster *c)
 			tokens += r->output - 1;
 		if (r->prefill_start >= 0)
 			gpu += r->compute_s + r->load_s;
-		if (r->outcome == MC_COMPLETED &&
-		    (r->prefill_end < r->prefill_start || r->end < r->prefill_end || r->prefill_start < r->decided))
+		if (r->outcome == MC_COMPLETED && (r->prefill_end < r->prefill_start ||
+						   r->end < r->prefill_end || r->prefill_start < r->decided))
 			fail(c, "times of a request run backwards", (uint32_t)i);
 	}
 	if (unfinished != c->open)
 		fail(c, "open requests are not those without an end", 0);
 	for (uint32_t i = 0; i < c->view.n_decode; i++)
 		for (size_t k = 0; k < c->decode[i].segments.n; k++)
-			iterated += (int64_t)c->decode[i].segments.at[k].count * c->decode[i].segments.at[k].batch;
+			iterated +=
+			    (int64_t)c->decode[i].segments.at[k].count * c->decode[i].segments.at[k].batch;
 	if (c->open ? iterated < tokens : iterated != tokens)
 		fail(c, "tokens of the iterations are not those of the requests", 0);
 	for (uint32_t i = 0; i < c->view.n_prefill; i++)

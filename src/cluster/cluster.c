@@ -95,18 +95,18 @@ static void init_rows(struct mc_cluster *c)
 	r->row = mc_xmalloc((size_t)t->n * sizeof *r->row);
 	for (int64_t i = 0; i < t->n; i++)
 		r->row[i] = (struct mc_row){
-			.arrival = t->arrival[i],
-			.decided = -1,
-			.prefill_start = -1,
-			.prefill_end = -1,
-			.handover_end = -1,
-			.end = -1,
-			.input = t->input[i],
-			.output = t->output[i],
-			.prefill = MC_NONE,
-			.decode = MC_NONE,
-			.source = MC_NONE,
-			.counted = t->arrival[i] >= c->scenario->run.warmup,
+		    .arrival = t->arrival[i],
+		    .decided = -1,
+		    .prefill_start = -1,
+		    .prefill_end = -1,
+		    .handover_end = -1,
+		    .end = -1,
+		    .input = t->input[i],
+		    .output = t->output[i],
+		    .prefill = MC_NONE,
+		    .decode = MC_NONE,
+		    .source = MC_NONE,
+		    .counted = t->arrival[i] >= c->scenario->run.warmup,
 		};
 }
 
@@ -148,8 +148,9 @@ static int cluster_init(struct mc_cluster *c)
 	const struct mc_scenario *s = c->scenario;
 	uint32_t n_prefill = (uint32_t)(s->cluster.prefill / s->cluster.prefill_group);
 	uint32_t n_decode = (uint32_t)s->cluster.decode;
-	struct mc_conductor_params params = {
-		s->conductor.policy, s->conductor.decode_policy, {s->conductor.balancing_threshold, (uint64_t)s->seed}};
+	struct mc_conductor_params params = {s->conductor.policy,
+					     s->conductor.decode_policy,
+					     {s->conductor.balancing_threshold, (uint64_t)s->seed}};
 
 	mc_loop_init(&c->loop);
 	c->net = mc_net_new(&c->loop, MC_EV_NET);
@@ -253,15 +254,20 @@ static void cluster_run(struct mc_cluster *c)
 	collect(c);
 }
 
-int mc_cluster_run(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_trace *trace,
-		   const struct mc_cluster_hooks *hooks, struct mc_result *r, struct mc_err *err)
+int mc_cluster_run(const struct mc_cluster_setup *setup, struct mc_result *r, struct mc_err *err)
 {
 	struct mc_err own = {0};
 	struct mc_cluster c = {
-		.scenario = s, .cost = cost, .trace = trace, .hooks = hooks, .result = r, .err = err ? err : &own};
+	    .scenario = setup->scenario,
+	    .cost = setup->cost,
+	    .trace = setup->trace,
+	    .hooks = setup->hooks,
+	    .result = r,
+	    .err = err ? err : &own,
+	};
 	int rc;
 
-	assert(trace->n > 0);
+	assert(setup->trace->n > 0);
 	memset(r, 0, sizeof *r);
 	rc = cluster_init(&c);
 	if (!rc) {

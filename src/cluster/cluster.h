@@ -1,6 +1,6 @@
 /*
- * The simulated cluster: the composition root that carries out the Conductor's decisions in virtual time, on a trace, with the
- * times of a cost model.
+ * The simulated cluster: the composition root that carries out the Conductor's decisions in virtual time, on
+ * a trace, with the times of a cost model.
  */
 #ifndef MC_CLUSTER_CLUSTER_H
 #define MC_CLUSTER_CLUSTER_H
@@ -15,28 +15,36 @@
 
 /* One placement as it was decided, with what every other instance would have cost. */
 struct mc_explanation {
-	int64_t request;         /* in: its number in the trace, from 0; -1: none */
+	int64_t request; /* in: its number in the trace, from 0; -1: none */
 	bool found;
 	struct mc_decision decision;
-	struct mc_score *score;  /* n, by instance; free() */
-	mc_time *decode_load;    /* predicted iteration time, n_decode; free() */
+	struct mc_score *score; /* n, by instance; free() */
+	mc_time *decode_load;   /* predicted iteration time, n_decode; free() */
 	uint32_t n, n_decode;
 	mc_time decided;
 };
 
 struct mc_cluster_hooks {
-	void (*progress)(void *arg, int64_t done, int64_t total, mc_time now); /* called now and then; may be NULL */
+	void (*progress)(void *arg, int64_t done, int64_t total,
+			 mc_time now); /* called now and then; may be NULL */
 	void *arg;
 	const volatile sig_atomic_t *interrupted; /* leave early when it becomes non-zero; may be NULL */
 	struct mc_explanation *explain;           /* may be NULL */
 };
 
+/* What a run is made of; all borrowed. The scenario was checked, and the cost model belongs to it. */
+struct mc_cluster_setup {
+	const struct mc_scenario *scenario;
+	const struct mc_cost *cost;
+	const struct mc_trace *trace;
+	const struct mc_cluster_hooks *hooks;
+};
+
 /*
- * Replay the trace (borrowed) and fill *r (mc_result_fini). The scenario was checked; cost belongs to it. Errors: a
- * cluster that cannot exist (MC_USAGE); an invariant that does not hold under run.check (MC_FAIL).
+ * Replay the trace and fill *r (mc_result_fini). Errors: a cluster that cannot exist (MC_USAGE); an invariant
+ * that does not hold under run.check (MC_FAIL).
  */
-int mc_cluster_run(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_trace *trace,
-		   const struct mc_cluster_hooks *hooks, struct mc_result *r, struct mc_err *err);
+int mc_cluster_run(const struct mc_cluster_setup *setup, struct mc_result *r, struct mc_err *err);
 
 /* "prefill3.out", "decode0.in": n bytes at most. Returns buf. */
 char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n);

@@ -57,19 +57,20 @@ static void on_handover(void *arg, uint32_t flow)
 	mc_decode_arrive(&c->decode[row->decode], &f->decode);
 }
 
-/* KV goes to the decode node, layer by layer until produce_end (the last layer is there only then), or at once. */
+/* KV goes to the decode node, layer by layer until produce_end (the last layer is there only then), or at
+ * once. */
 static void hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end)
 {
 	double bytes = f->row->input * c->cost->kv_bytes;
 	struct mc_flow_spec spec = {
-		.link = {mc_cluster_link_out(f->row->prefill), mc_cluster_link_decode(c, f->row->decode)},
-		.n_links = 2,
-		.bytes = bytes,
-		.startup = mc_time_from_s(c->cost->net_startup_s),
-		.produce_end = produce_end,
-		.tail = produce_end ? bytes / (double)c->cost->shape.layers : 0,
-		.done = on_handover,
-		.arg = f,
+	    .link = {mc_cluster_link_out(f->row->prefill), mc_cluster_link_decode(c, f->row->decode)},
+	    .n_links = 2,
+	    .bytes = bytes,
+	    .startup = mc_time_from_s(c->cost->net_startup_s),
+	    .produce_end = produce_end,
+	    .tail = produce_end ? bytes / (double)c->cost->shape.layers : 0,
+	    .done = on_handover,
+	    .arg = f,
 	};
 
 	c->result->handover_bytes += bytes;
@@ -143,12 +144,12 @@ static void fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_pro
 	struct mc_row *row = f->row;
 	double bytes = mc_view_span_tokens(&c->view, prompt, f->local, f->hit) * c->cost->kv_bytes;
 	struct mc_flow_spec spec = {
-		.link = {mc_cluster_link_out(row->source), mc_cluster_link_in(row->prefill)},
-		.n_links = 2,
-		.bytes = bytes,
-		.startup = mc_time_from_s(c->cost->net_startup_s),
-		.done = on_fetched,
-		.arg = f,
+	    .link = {mc_cluster_link_out(row->source), mc_cluster_link_in(row->prefill)},
+	    .n_links = 2,
+	    .bytes = bytes,
+	    .startup = mc_time_from_s(c->cost->net_startup_s),
+	    .done = on_fetched,
+	    .arg = f,
 	};
 
 	f->source = mc_pool_pin(c->pool[row->source], prompt->block, f->hit);
@@ -158,7 +159,8 @@ static void fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_pro
 }
 
 /* Note the decision in the request's row. */
-static void note(struct mc_cluster *c, struct mc_row *row, const struct mc_prompt *prompt, const struct mc_decision *d)
+static void note(struct mc_cluster *c, struct mc_row *row, const struct mc_prompt *prompt,
+		 const struct mc_decision *d)
 {
 	uint32_t hit = mc_view_hit_tokens(&c->view, prompt, d->placed.hit);
 	uint64_t local = (uint64_t)d->placed.local * (uint64_t)c->view.block_tokens;
@@ -203,7 +205,8 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 {
 	const struct mc_trace *t = c->trace;
 	struct mc_row *row = &c->result->row[request];
-	struct mc_prompt prompt = {.request = (uint64_t)request, .tokens = t->input[request], .max_tokens = t->output[request]};
+	struct mc_prompt prompt = {
+	    .request = (uint64_t)request, .tokens = t->input[request], .max_tokens = t->output[request]};
 	struct mc_decision d;
 
 	row->decided = c->view.now = c->loop.now;

@@ -1,8 +1,10 @@
-/* Why a request went where it went: the terms of Algorithm 1 at every instance, at the moment of the decision. */
+/* Why a request went where it went: the terms of Algorithm 1 at every instance, at the moment of the
+ * decision. */
 #include "cluster/state.h"
 #include "sched/search.h"
 
-void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt, const struct mc_decision *decision)
+void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
+			const struct mc_decision *decision)
 {
 	struct mc_explanation *x = c->hooks->explain;
 	const struct mc_policy *policy = c->conductor.policy;

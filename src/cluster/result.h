@@ -1,6 +1,6 @@
 /*
- * What a run leaves behind: a row a request, a time series, and the segments of the decode nodes, from which every metric is
- * computed (cluster/metrics.h). Both composition roots write the same records.
+ * What a run leaves behind: a row a request, a time series, and the segments of the decode nodes, from which
+ * every metric is computed (cluster/metrics.h). Both composition roots write the same records.
  */
 #ifndef MC_CLUSTER_RESULT_H
 #define MC_CLUSTER_RESULT_H
@@ -16,8 +16,8 @@
 enum mc_outcome {
 	MC_UNFINISHED = 0, /* still there at run.until */
 	MC_COMPLETED,
-	MC_REJECTED,       /* refused by the Conductor: see refusal */
-	MC_FAILED,         /* lost to a fault */
+	MC_REJECTED, /* refused by the Conductor: see refusal */
+	MC_FAILED,   /* lost to a fault */
 };
 
 const char *mc_outcome_name(enum mc_outcome o);
@@ -25,55 +25,63 @@ const char *mc_outcome_name(enum mc_outcome o);
 /* One request. Times are absolute simulated ns; -1: did not happen. */
 struct mc_row {
 	mc_time arrival, decided, prefill_start, prefill_end; /* prefill_end: the first token exists */
-	mc_time handover_end; /* last KV block at the decode node's DRAM */
-	mc_time end;          /* last token */
-	mc_time fetch_wait;   /* time that prefill stood still for blocks from other nodes */
+	mc_time handover_end;                                 /* last KV block at the decode node's DRAM */
+	mc_time end;                                          /* last token */
+	mc_time fetch_wait;     /* time that prefill stood still for blocks from other nodes */
 	mc_time predicted_ttft; /* decided - arrival + T_queue + T_transfer + T_prefill */
-	mc_time tbt;          /* mean of the longest ceil(10 %) token intervals; 0 when there is none */
-	double compute_s, load_s; /* engine time of the forward passes; loading the cached prefix (what it adds to them) */
-	uint32_t input, output;   /* tokens */
-	uint32_t local_hit, remote_hit; /* cached tokens used, by where they were when the request was placed */
+	mc_time tbt;            /* mean of the longest ceil(10 %) token intervals; 0 when there is none */
+	double compute_s,
+	    load_s; /* engine time of the forward passes; loading the cached prefix (what it adds to them) */
+	uint32_t input, output; /* tokens */
+	uint32_t local_hit,
+	    remote_hit; /* cached tokens used, by where they were when the request was placed */
 	uint32_t prefill, decode, source; /* instances; MC_NONE */
-	uint8_t outcome, refusal; /* enum mc_outcome, enum mc_refusal */
-	bool counted;             /* arrived after run.warmup */
+	uint8_t outcome, refusal;         /* enum mc_outcome, enum mc_refusal */
+	bool counted;                     /* arrived after run.warmup */
 };
 
 /* One sample of the cluster. */
 struct mc_sample {
 	mc_time at;
-	uint32_t prefill_queued, prefill_running; /* requests */
+	uint32_t prefill_queued, prefill_running;    /* requests */
 	mc_time prefill_wait_mean, prefill_wait_max; /* predicted T_queue over instances */
-	uint32_t decode_running, decode_waiting; /* requests in batches; with their KV at the node but not in a batch */
+	uint32_t decode_running,
+	    decode_waiting; /* requests in batches; with their KV at the node but not in a batch */
 	uint32_t decode_batch_max;
-	mc_time decode_iteration_max; /* predicted iteration time of the largest batch */
-	double decode_kv_ratio_max;   /* VRAM in use, fullest node */
-	double link_ratio_max;        /* busiest link since the last sample, share of its capacity */
-	uint32_t link_max;            /* which */
+	mc_time decode_iteration_max;      /* predicted iteration time of the largest batch */
+	double decode_kv_ratio_max;        /* VRAM in use, fullest node */
+	double link_ratio_max;             /* busiest link since the last sample, share of its capacity */
+	uint32_t link_max;                 /* which */
 	uint64_t input_tokens, hit_tokens; /* of requests dispatched so far */
 	uint32_t pool_used_blocks, pool_blocks; /* all DRAM pools */
 };
 
-struct mc_rows { MC_VEC(struct mc_row) };
-struct mc_samples { MC_VEC(struct mc_sample) };
+struct mc_rows {
+	MC_VEC(struct mc_row)
+};
+struct mc_samples {
+	MC_VEC(struct mc_sample)
+};
 
 struct mc_result {
 	struct mc_row *row; /* n_rows, in arrival order */
 	int64_t n_rows;
 	struct mc_samples samples;
-	struct mc_segments *segment; /* one list a decode node */
-	struct mc_intervals first;   /* first token interval of counted requests */
+	struct mc_segments *segment;  /* one list a decode node */
+	struct mc_intervals first;    /* first token interval of counted requests */
 	uint32_t n_prefill, n_decode; /* instances */
 	uint32_t prefill_group;
-	mc_time *prefill_busy;  /* a prefill instance: engine time, node-ns (a group's nodes each count) */
-	mc_time *decode_busy;   /* a decode node: time in iterations */
+	mc_time *prefill_busy; /* a prefill instance: engine time, node-ns (a group's nodes each count) */
+	mc_time *decode_busy;  /* a decode node: time in iterations */
 	uint64_t evicted_blocks, unstored_blocks;
-	double fetched_bytes;   /* KV moved between prefill nodes */
-	double handover_bytes;  /* KV moved to decode nodes */
-	double *link_bytes, *link_capacity; /* n_links: prefill in, prefill out, decode in, ... see mc_cluster_link_name */
+	double fetched_bytes;  /* KV moved between prefill nodes */
+	double handover_bytes; /* KV moved to decode nodes */
+	double *link_bytes,
+	    *link_capacity; /* n_links: prefill in, prefill out, decode in, ... see mc_cluster_link_name */
 	uint32_t n_links;
-	mc_time end;            /* simulated time of the last event that belongs to a request */
+	mc_time end; /* simulated time of the last event that belongs to a request */
 	uint64_t events;
-	bool interrupted;       /* by a signal: figures are of the requests so far */
+	bool interrupted; /* by a signal: figures are of the requests so far */
 };
 
 void mc_result_fini(struct mc_result *r);

@@ -45,7 +45,8 @@ static void sample_links(struct mc_cluster *c, struct mc_sample *s)
 
 	for (uint32_t l = 0; l < c->result->n_links; l++) {
 		double bytes = mc_net_link_bytes(c->net, l);
-		double ratio = dt > 0 ? (bytes - c->link_seen[l]) / (dt * mc_net_link_capacity(c->net, l)) : 0;
+		double ratio =
+		    dt > 0 ? (bytes - c->link_seen[l]) / (dt * mc_net_link_capacity(c->net, l)) : 0;
 
 		c->link_seen[l] = bytes;
 		if (ratio > s->link_ratio_max) {
@@ -58,7 +59,8 @@ static void sample_links(struct mc_cluster *c, struct mc_sample *s)
 
 void mc_cluster_sample(struct mc_cluster *c)
 {
-	struct mc_sample s = {.at = c->loop.now, .input_tokens = c->input_tokens, .hit_tokens = c->hit_tokens};
+	struct mc_sample s = {
+	    .at = c->loop.now, .input_tokens = c->input_tokens, .hit_tokens = c->hit_tokens};
 
 	sample_prefill(c, &s);
 	sample_decode(c, &s);

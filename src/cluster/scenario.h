@@ -1,6 +1,6 @@
 /*
- * A scenario: everything that determines a run, as one JSON file. The field table drives loading, --set, the dump of the
- * resolved values, `help config` and the man page.
+ * A scenario: everything that determines a run, as one JSON file. The field table drives loading, --set, the
+ * dump of the resolved values, `help config` and the man page.
  */
 #ifndef MC_CLUSTER_SCENARIO_H
 #define MC_CLUSTER_SCENARIO_H

@@ -15,7 +15,8 @@ struct mc_cluster;
 struct mc_flight {
 	struct mc_cluster *cluster;
 	struct mc_row *row;
-	uint32_t n_blocks, local, hit; /* blocks of the prompt: all, held at dispatch, cached when prefill starts */
+	uint32_t n_blocks, local,
+	    hit; /* blocks of the prompt: all, held at dispatch, cached when prefill starts */
 	struct mc_lease lease, source; /* at its prefill instance; at the instance that it fetches from */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
@@ -43,10 +44,14 @@ struct mc_cluster {
 	int64_t open;             /* decided, neither completed nor refused */
 	mc_time schedule;         /* latency of a decision */
 	struct mc_flight *free_flights;
-	struct { MC_VEC(struct mc_flight *) } chunks; /* of flights, freed at the end */
-	struct { MC_VEC(uint32_t) } slots;            /* scratch of one decision */
-	double *link_seen;        /* bytes of each link at the last sample */
-	mc_time sampled;          /* when that was */
+	struct {
+		MC_VEC(struct mc_flight *)
+	} chunks; /* of flights, freed at the end */
+	struct {
+		MC_VEC(uint32_t)
+	} slots;                           /* scratch of one decision */
+	double *link_seen;                 /* bytes of each link at the last sample */
+	mc_time sampled;                   /* when that was */
 	uint64_t input_tokens, hit_tokens; /* dispatched so far */
 };
 
@@ -74,12 +79,14 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job);
 
 /* explain.c */
-void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt, const struct mc_decision *decision);
+void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
+			const struct mc_decision *decision);
 
 /* sample.c */
 void mc_cluster_sample(struct mc_cluster *c);
 
-/* check.c: invariants at this instant (run.check); the first that fails stops the run and is kept in c->err. */
+/* check.c: invariants at this instant (run.check); the first that fails stops the run and is kept in c->err.
+ */
 void mc_cluster_check(struct mc_cluster *c);
 /* At the end of a run: nothing lost, nothing counted twice. */
 void mc_cluster_check_end(struct mc_cluster *c);

@@ -51,7 +51,8 @@ static bool has_room(const struct mc_decode *d)
 static void close_segment(struct mc_decode *d)
 {
 	size_t n = d->batch.n;
-	struct mc_segment s = {.start = d->segment_start, .context = d->context, .count = d->cursor, .batch = (uint32_t)n};
+	struct mc_segment s = {
+	    .start = d->segment_start, .context = d->context, .count = d->cursor, .batch = (uint32_t)n};
 
 	if (!d->cursor)
 		return;
@@ -74,8 +75,8 @@ static void close_segment(struct mc_decode *d)
 }
 
 /*
- * Room is reserved and all KV is here: the load ends when the link has carried all of it since there was room for it (loads
- * one after the other, in order), but the last layer's share only after the last bytes arrived.
+ * Room is reserved and all KV is here: the load ends when the link has carried all of it since there was room
+ * for it (loads one after the other, in order), but the last layer's share only after the last bytes arrived.
  */
 static void load(struct mc_decode *d, struct mc_decode_job *job)
 {
@@ -269,7 +270,8 @@ static mc_time segment_interval(const struct mc_decode *d, const struct mc_segme
 	return mc_cost_decode_ns(d->cost, s->batch, s->context + (int64_t)k * s->batch);
 }
 
-/* Contexts only grow within a segment, so its iterations never get shorter: the longest are taken from the segments' ends. */
+/* Contexts only grow within a segment, so its iterations never get shorter: the longest are taken from the
+ * segments' ends. */
 mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job)
 {
 	uint32_t top = (job->remaining + 9) / 10, first;
@@ -284,8 +286,10 @@ mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job)
 		const struct mc_segment *s = &d->segments.at[i];
 
 		intervals += s->count;
-		if (s->count > (i == job->first_segment)) /* its first iteration belongs to the first interval */
-			mc_vec_push(&d->tails, ((struct mc_tail){segment_interval(d, s, s->count - 1), s, s->count - 1}));
+		if (s->count >
+		    (i == job->first_segment)) /* its first iteration belongs to the first interval */
+			mc_vec_push(&d->tails, ((struct mc_tail){segment_interval(d, s, s->count - 1), s,
+								 s->count - 1}));
 	}
 	assert(intervals == job->remaining);
 	heap = d->tails.at;

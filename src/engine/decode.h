@@ -1,12 +1,13 @@
 /*
- * A decode node: continuous batching. KV arrives in the node's DRAM and is loaded to VRAM asynchronously, beside running
- * iterations and layer by layer behind the arriving bytes; once it is all there the request joins the batch at the next
- * iteration boundary. It leaves with its last token. VRAM is reserved for the whole length when the KV begins to arrive (as an
- * engine does that is told max_tokens), so that a running request is never thrown out; requests without room wait in order.
+ * A decode node: continuous batching. KV arrives in the node's DRAM and is loaded to VRAM asynchronously,
+ * beside running iterations and layer by layer behind the arriving bytes; once it is all there the request
+ * joins the batch at the next iteration boundary. It leaves with its last token. VRAM is reserved for the
+ * whole length when the KV begins to arrive (as an engine does that is told max_tokens), so that a running
+ * request is never thrown out; requests without room wait in order.
  *
- * Iterations of an unchanged batch need no events of their own: the node knows when the batch will change, and works
- * out the boundary when something comes earlier. Each iteration's time is rounded on its own, so the result is exactly that of
- * stepping one by one (fast_forward = false).
+ * Iterations of an unchanged batch need no events of their own: the node knows when the batch will change,
+ * and works out the boundary when something comes earlier. Each iteration's time is rounded on its own, so
+ * the result is exactly that of stepping one by one (fast_forward = false).
  */
 #ifndef MC_ENGINE_DECODE_H
 #define MC_ENGINE_DECODE_H
@@ -20,7 +21,8 @@
 
 struct mc_decode;
 
-/* Iterations of one unchanged batch: the k-th (from 0) of `count` takes mc_cost_decode_ns(batch, context + k batch). */
+/* Iterations of one unchanged batch: the k-th (from 0) of `count` takes mc_cost_decode_ns(batch, context + k
+ * batch). */
 struct mc_segment {
 	mc_time start;
 	int64_t context;
@@ -29,8 +31,12 @@ struct mc_segment {
 	uint32_t joined;  /* of those, the ones whose first iteration is this segment's first */
 };
 
-struct mc_segments { MC_VEC(struct mc_segment) };
-struct mc_intervals { MC_VEC(mc_time) };
+struct mc_segments {
+	MC_VEC(struct mc_segment)
+};
+struct mc_intervals {
+	MC_VEC(mc_time)
+};
 
 /* The longest interval of a run of iterations that has not been taken yet: the k-th of its segment. */
 struct mc_tail {
@@ -45,10 +51,10 @@ struct mc_decode_job {
 	uint32_t remaining; /* tokens still to make, >= 1 */
 	bool counted;       /* for the metrics */
 	/* set by the node */
-	mc_time admitted;   /* VRAM is reserved: its load may begin; -1 before */
-	mc_time arrived;    /* all KV is in the node's DRAM; -1 before */
-	mc_time first;      /* end of its first iteration; -1 before */
-	uint64_t leave_at;  /* number of iterations of the node after which it leaves */
+	mc_time admitted;  /* VRAM is reserved: its load may begin; -1 before */
+	mc_time arrived;   /* all KV is in the node's DRAM; -1 before */
+	mc_time first;     /* end of its first iteration; -1 before */
+	uint64_t leave_at; /* number of iterations of the node after which it leaves */
 	size_t first_segment;
 	struct mc_event loaded;
 	struct mc_decode *at;
@@ -56,14 +62,15 @@ struct mc_decode_job {
 };
 
 struct mc_decode_ops {
-	/* Now the job's last token exists. Its intervals: (first - arrived), then those of segments first_segment .. last. */
+	/* Now the job's last token exists. Its intervals: (first - arrived), then those of segments
+	 * first_segment .. last. */
 	void (*finished)(void *arg, struct mc_decode_job *job);
 	void *arg;
 };
 
 struct mc_decode_params {
-	int64_t kv_tokens;  /* VRAM */
-	int64_t max_batch;  /* 0: no limit */
+	int64_t kv_tokens; /* VRAM */
+	int64_t max_batch; /* 0: no limit */
 	bool fast_forward;
 };
 
@@ -79,33 +86,38 @@ struct mc_decode {
 	struct mc_decode_params params;
 	struct mc_decode_list waiting; /* for room in VRAM, announced or arrived */
 	struct mc_decode_list ready;   /* loaded, not in the batch yet */
-	struct { MC_VEC(struct mc_decode_job *) } batch; /* in order of joining */
-	uint32_t waiting_arrived;      /* of the waiting: all KV is here */
-	uint32_t arriving;             /* room reserved, KV not all here */
-	uint32_t loading;              /* all KV here, the load not done */
-	uint32_t batch_counted;        /* members that count */
-	uint32_t newcomers;            /* members (the last ones) that joined at the start of the open segment */
-	int64_t reserved;              /* VRAM tokens of batch, ready and loading requests */
-	mc_time load_free;             /* when the host-to-device link could have done the loads so far */
+	struct {
+		MC_VEC(struct mc_decode_job *)
+	} batch;                  /* in order of joining */
+	uint32_t waiting_arrived; /* of the waiting: all KV is here */
+	uint32_t arriving;        /* room reserved, KV not all here */
+	uint32_t loading;         /* all KV here, the load not done */
+	uint32_t batch_counted;   /* members that count */
+	uint32_t newcomers;       /* members (the last ones) that joined at the start of the open segment */
+	int64_t reserved;         /* VRAM tokens of batch, ready and loading requests */
+	mc_time load_free;        /* when the host-to-device link could have done the loads so far */
 	/* the open segment */
 	mc_time segment_start;
-	int64_t context;               /* of the batch at segment_start */
-	uint32_t cursor;               /* iterations up to a known boundary */
-	mc_time cursor_time;           /* that boundary */
-	uint64_t iterations;           /* of all closed segments */
-	uint64_t next_leave;           /* number of iterations after which the first member leaves */
+	int64_t context;     /* of the batch at segment_start */
+	uint32_t cursor;     /* iterations up to a known boundary */
+	mc_time cursor_time; /* that boundary */
+	uint64_t iterations; /* of all closed segments */
+	uint64_t next_leave; /* number of iterations after which the first member leaves */
 	struct mc_event step;
 	/* what is left behind */
 	struct mc_segments segments;
 	struct mc_intervals first_intervals; /* of counted requests */
-	mc_time busy;                  /* time in iterations of closed segments */
-	struct { MC_VEC(struct mc_tail) } tails; /* scratch of one TBT */
+	mc_time busy;                        /* time in iterations of closed segments */
+	struct {
+		MC_VEC(struct mc_tail)
+	} tails; /* scratch of one TBT */
 };
 
 void mc_decode_init(struct mc_decode *d, struct mc_loop *loop, const struct mc_cost *cost,
 		    const struct mc_decode_params *params, const struct mc_decode_ops *ops);
 void mc_decode_fini(struct mc_decode *d);
-/* KV of the job begins to arrive. context + remaining <= kv_tokens (asserted: the Conductor refuses what never fits). */
+/* KV of the job begins to arrive. context + remaining <= kv_tokens (asserted: the Conductor refuses what
+ * never fits). */
 void mc_decode_announce(struct mc_decode *d, struct mc_decode_job *job);
 /* All KV of an announced job is in DRAM now. */
 void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job);

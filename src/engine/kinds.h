@@ -1,6 +1,7 @@
 /*
- * The order of events within one instant. What ends comes before what begins: transfers and computations that end now are
- * seen by everything that is decided now, and all that is ready by now joins the iteration that starts now.
+ * The order of events within one instant. What ends comes before what begins: transfers and computations that
+ * end now are seen by everything that is decided now, and all that is ready by now joins the iteration that
+ * starts now.
  */
 #ifndef MC_ENGINE_KINDS_H
 #define MC_ENGINE_KINDS_H
@@ -12,8 +13,8 @@ enum mc_event_kind {
 	MC_EV_DECODE_LOAD,  /* KV has been loaded from DRAM to VRAM */
 	MC_EV_DECODE_STEP,  /* an iteration boundary at which the batch changes */
 	MC_EV_ARRIVAL,
-	MC_EV_DECIDE,       /* the Conductor has decided */
-	MC_EV_SAMPLE,       /* time series */
+	MC_EV_DECIDE, /* the Conductor has decided */
+	MC_EV_SAMPLE, /* time series */
 };
 
 #endif

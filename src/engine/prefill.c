@@ -50,7 +50,8 @@ void mc_prefill_fini(struct mc_prefill *p)
 	free(p->stage_free);
 }
 
-/* Seconds of the first chunk on all stages together: it carries the fixed cost and the load of the cached prefix. */
+/* Seconds of the first chunk on all stages together: it carries the fixed cost and the load of the cached
+ * prefix. */
 static double first_chunk_s(const struct mc_prefill *p, const struct mc_prefill_job *job)
 {
 	int64_t end = (int64_t)job->cached + p->chunk;
@@ -68,7 +69,8 @@ static void plan_single(struct mc_prefill *p, struct mc_prefill_job *job, mc_tim
 	job->end = plain;
 	if (arrived > job->start) {
 		double first = first_chunk_s(p, job);
-		mc_time held = arrived + mc_time_from_s(first / (double)p->cost->shape.layers + (gpu - first));
+		mc_time held =
+		    arrived + mc_time_from_s(first / (double)p->cost->shape.layers + (gpu - first));
 
 		job->end = held > plain ? held : plain;
 	}
@@ -76,10 +78,12 @@ static void plan_single(struct mc_prefill *p, struct mc_prefill_job *job, mc_tim
 	p->current_free = job->end;
 }
 
-/* A group: the classic recurrence over stages and chunks; its first chunk starts when its blocks are there. */
+/* A group: the classic recurrence over stages and chunks; its first chunk starts when its blocks are there.
+ */
 static void plan_group(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arrived)
 {
-	struct mc_pipeline_job work = {job->tokens, job->cached, p->chunk, p->group, mc_time_to_s(job->start)};
+	struct mc_pipeline_job work = {job->tokens, job->cached, p->chunk, p->group,
+				       mc_time_to_s(job->start)};
 	double plain = 0;
 
 	if (arrived > job->start) { /* what it would have been without waiting: on a copy of the stages */
@@ -159,7 +163,8 @@ mc_time mc_prefill_free_at(const struct mc_prefill *p)
 {
 	mc_time from = p->current_free;
 
-	/* Behind its prediction: a job that stands still for blocks. What remains is its computing, at most. */
+	/* Behind its prediction: a job that stands still for blocks. What remains is its computing, at most.
+	 */
 	if (p->current && from < p->loop->now)
 		from = p->loop->now;
 	return from + p->expected_wait;

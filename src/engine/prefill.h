@@ -1,8 +1,8 @@
 /*
- * A prefill instance: one node, or a group of X nodes that run a prompt's chunks through a pipeline (chunked pipeline
- * parallelism; paper, section 5.1). Prompts are served in order of dispatch. A node loads the cached prefix from its DRAM, as
- * the cost model says. Blocks still on their way from another node overlap with computing layer by layer: the first chunk
- * needs them all, its last layer's share after they have arrived.
+ * A prefill instance: one node, or a group of X nodes that run a prompt's chunks through a pipeline (chunked
+ * pipeline parallelism; paper, section 5.1). Prompts are served in order of dispatch. A node loads the cached
+ * prefix from its DRAM, as the cost model says. Blocks still on their way from another node overlap with
+ * computing layer by layer: the first chunk needs them all, its last layer's share after they have arrived.
  */
 #ifndef MC_ENGINE_PREFILL_H
 #define MC_ENGINE_PREFILL_H
@@ -21,9 +21,9 @@ struct mc_prefill_job {
 	bool fetching;           /* blocks are still on their way */
 	mc_time expected;        /* predicted occupancy of the first stage, for the wait of those behind */
 	/* set by the instance */
-	mc_time start;           /* it reached the head of the queue and the first stage was free */
-	mc_time end;             /* the first token exists */
-	mc_time fetch_wait;      /* of end - start: standing still for blocks */
+	mc_time start;      /* it reached the head of the queue and the first stage was free */
+	mc_time end;        /* the first token exists */
+	mc_time fetch_wait; /* of end - start: standing still for blocks */
 	double compute_s, load_s;
 	struct mc_event done;
 	struct mc_prefill *at;
@@ -49,9 +49,9 @@ struct mc_prefill {
 	double *stage_free;                 /* group: when each stage has done its last chunk, s */
 	struct mc_event free;               /* the first stage is free again */
 	mc_time expected_wait;              /* sum of `expected` of the waiting */
-	mc_time current_free;               /* when the first stage will be free of `current`, as known or predicted */
-	mc_time busy;                       /* engine time given out, node-ns */
-	uint32_t waiting, running;          /* prompts; running: started and not finished */
+	mc_time current_free;      /* when the first stage will be free of `current`, as known or predicted */
+	mc_time busy;              /* engine time given out, node-ns */
+	uint32_t waiting, running; /* prompts; running: started and not finished */
 };
 
 /* Loop, cost and ops->arg are borrowed. group >= 1 nodes, chunk >= 1 tokens. */
@@ -64,7 +64,8 @@ void mc_prefill_fini(struct mc_prefill *p);
 void mc_prefill_submit(struct mc_prefill *p, struct mc_prefill_job *job);
 /* The job's last block has arrived: job->fetching was true. */
 void mc_prefill_fetched(struct mc_prefill *p, struct mc_prefill_job *job);
-/* When the instance expects to be free of all that it was given: what T_queue is counted from. In the past when idle. */
+/* When the instance expects to be free of all that it was given: what T_queue is counted from. In the past
+ * when idle. */
 mc_time mc_prefill_free_at(const struct mc_prefill *p);
 
 #endif

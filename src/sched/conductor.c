@@ -9,10 +9,11 @@ const char *mc_refusal_name(enum mc_refusal r)
 
 int mc_conductor_init(struct mc_conductor *c, const struct mc_conductor_params *params, struct mc_err *err)
 {
-	*c = (struct mc_conductor){mc_policy_find(params->policy), mc_decode_policy_find(params->decode_policy), NULL,
-				   NULL};
+	*c = (struct mc_conductor){mc_policy_find(params->policy),
+				   mc_decode_policy_find(params->decode_policy), NULL, NULL};
 	if (!c->policy)
-		return mc_err_set(err, MC_USAGE, "no policy \"%s\"; see `mooncake list policies`", params->policy);
+		return mc_err_set(err, MC_USAGE, "no policy \"%s\"; see `mooncake list policies`",
+				  params->policy);
 	if (!c->decode_policy)
 		return mc_err_set(err, MC_USAGE, "no decode policy \"%s\"; see `mooncake list policies`",
 				  params->decode_policy);

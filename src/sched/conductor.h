@@ -1,6 +1,7 @@
 /*
- * The Conductor: for every request it decides whether to take it, which prefill and which decode instance serve it, and where
- * cached blocks come from. It reads the view and returns a decision; carrying it out is the composition root's part.
+ * The Conductor: for every request it decides whether to take it, which prefill and which decode instance
+ * serve it, and where cached blocks come from. It reads the view and returns a decision; carrying it out is
+ * the composition root's part.
  */
 #ifndef MC_SCHED_CONDUCTOR_H
 #define MC_SCHED_CONDUCTOR_H

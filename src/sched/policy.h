@@ -1,6 +1,6 @@
 /*
- * Scheduling policies: which prefill instance, and where cached blocks come from. One policy a file in policy/, one line in
- * local.mk. A policy reads the view and the prompt and fills a placement.
+ * Scheduling policies: which prefill instance, and where cached blocks come from. One policy a file in
+ * policy/, one line in local.mk. A policy reads the view and the prompt and fills a placement.
  */
 #ifndef MC_SCHED_POLICY_H
 #define MC_SCHED_POLICY_H
@@ -13,10 +13,11 @@
 
 /* What placing a prompt at one instance would mean: the terms of Algorithm 1. */
 struct mc_score {
-	uint32_t prefill;   /* instance */
-	uint32_t local;     /* leading blocks that it holds */
-	uint32_t hit;       /* leading blocks that it will hold when prefill starts: local, or all that the source has */
-	uint32_t source;    /* instance that sends blocks local .. hit-1; MC_NONE: no fetch */
+	uint32_t prefill; /* instance */
+	uint32_t local;   /* leading blocks that it holds */
+	uint32_t
+	    hit; /* leading blocks that it will hold when prefill starts: local, or all that the source has */
+	uint32_t source; /* instance that sends blocks local .. hit-1; MC_NONE: no fetch */
 	mc_time queue, transfer, compute, total; /* T_queue, T_transfer, T_prefill and their sum */
 };
 
@@ -27,13 +28,14 @@ struct mc_policy_params {
 
 struct mc_policy {
 	const char *name;
-	const char *help; /* one line */
+	const char *help;               /* one line */
 	bool uses_threshold, uses_seed; /* settings that it reads, so that a run can list the ignored ones */
 	/* State of one Conductor; NULL when none is needed. */
 	void *(*create)(const struct mc_policy_params *params);
 	void (*destroy)(void *state);
 	/* Choose. */
-	void (*place)(void *state, const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *out);
+	void (*place)(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
+		      struct mc_score *out);
 	bool fetches; /* may name a source: used when a choice is explained */
 };
 

@@ -1,6 +1,7 @@
 /*
- * Instances ordered by a key, ties by their number: an indexed 4-ary heap, and a walk through it in ascending order that costs
- * O(k log k) for the first k. What a scheduler needs of a thousand nodes is the few that are free first.
+ * Instances ordered by a key, ties by their number: an indexed 4-ary heap, and a walk through it in ascending
+ * order that costs O(k log k) for the first k. What a scheduler needs of a thousand nodes is the few that are
+ * free first.
  */
 #ifndef MC_SCHED_RANK_H
 #define MC_SCHED_RANK_H

@@ -9,7 +9,8 @@ struct mc_match mc_search_best(const struct mc_view *view, const struct mc_promp
 {
 	uint32_t lo = 0, hi = prompt->n_known;
 
-	while (lo < hi) { /* residents of deeper blocks are a subset: the number of blocks with any is found by halving */
+	while (lo < hi) { /* residents of deeper blocks are a subset: the number of blocks with any is found
+			     by halving */
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (mc_index_residents(view->index, prompt->slot[mid]))
@@ -42,7 +43,8 @@ static mc_time transfer_time(const struct mc_view *view, uint32_t sends, uint32_
 {
 	const struct mc_cost *c = view->cost;
 
-	return mc_time_from_s(c->net_startup_s + tokens * c->kv_bytes * (1.0 + sends) / (c->net_bytes_per_s * view->group));
+	return mc_time_from_s(c->net_startup_s +
+			      tokens * c->kv_bytes * (1.0 + sends) / (c->net_bytes_per_s * view->group));
 }
 
 static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
@@ -69,7 +71,8 @@ void mc_search_score(const struct mc_search *s, const struct mc_view *view, cons
 	io->total = io->queue + io->transfer + io->compute;
 }
 
-void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i, struct mc_score *out)
+void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i,
+		    struct mc_score *out)
 {
 	static const struct mc_search local = {.fetch = false, .threshold = 1};
 	struct mc_match none = {0, MC_NONE};
@@ -105,8 +108,9 @@ static uint32_t common_blocks(const struct mc_view *view, const struct mc_prompt
 }
 
 /*
- * A time that no prefill with at most `cached` tokens in DRAM beats. It has to fall with every cached token: so the load is left
- * out where it may cost more than computing, and for groups the fill of the pipeline (fewer chunks fill it worse).
+ * A time that no prefill with at most `cached` tokens in DRAM beats. It has to fall with every cached token:
+ * so the load is left out where it may cost more than computing, and for groups the fill of the pipeline
+ * (fewer chunks fill it worse).
  */
 static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t cached)
 {
@@ -125,7 +129,8 @@ static mc_time bound(const struct mc_search *s, const struct mc_view *view, cons
 
 	if (!wants_fetch(s, best->blocks, local))
 		low = prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, local));
-	while (local > 0 && !wants_fetch(s, best->blocks, local)) /* the largest match that would still fetch */
+	while (local > 0 &&
+	       !wants_fetch(s, best->blocks, local)) /* the largest match that would still fetch */
 		local--;
 	if (!wants_fetch(s, best->blocks, local))
 		return low;
@@ -149,7 +154,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 
 		for (uint32_t k = 0; k < n; k++) {
 			at.prefill = h[k].node;
-			at.local = mc_pool_match(view->prefill[at.prefill].pool, prompt->slot, prompt->n_known);
+			at.local =
+			    mc_pool_match(view->prefill[at.prefill].pool, prompt->slot, prompt->n_known);
 			mc_search_score(s, view, prompt, &best, &at);
 			if (better(view, &at, out))
 				*out = at;
@@ -162,7 +168,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 		mc_time least = mc_view_queue(view, i) + low;
 
 		if (out->prefill != MC_NONE &&
-		    (least > out->total || (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
+		    (least > out->total ||
+		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
 			break;
 		at.prefill = i;
 		at.local = mc_pool_match(view->prefill[i].pool, prompt->slot, prompt->n_known);
@@ -173,7 +180,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 }
 
 /* Leading blocks that instance i holds, looking through all copies of every block. */
-static uint32_t scan_match(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i, bool resident)
+static uint32_t scan_match(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i,
+			   bool resident)
 {
 	for (uint32_t b = 0; b < prompt->n_known; b++) {
 		uint32_t n;

@@ -1,8 +1,9 @@
 /*
- * Algorithm 1 of the paper, and the search for its minimum. The cost of an instance depends on its wait and on how much of the
- * prompt it holds, so the search looks at the few instances that hold a rare part of the prompt, then walks the others in order
- * of their wait until the bound on what they could reach is no better than what was found. The scan over all instances is
- * kept as the oracle: both choose alike, ties included (least free_at, then the lowest number).
+ * Algorithm 1 of the paper, and the search for its minimum. The cost of an instance depends on its wait and
+ * on how much of the prompt it holds, so the search looks at the few instances that hold a rare part of the
+ * prompt, then walks the others in order of their wait until the bound on what they could reach is no better
+ * than what was found. The scan over all instances is kept as the oracle: both choose alike, ties included
+ * (least free_at, then the lowest number).
  */
 #ifndef MC_SCHED_SEARCH_H
 #define MC_SCHED_SEARCH_H
@@ -26,7 +27,8 @@ struct mc_search {
 struct mc_match mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt);
 /* Fill in the source of a match with blocks > 0. */
 void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_match *best);
-/* The terms of Algorithm 1 at instance i, which holds `local` leading blocks. best->source is filled in when it is needed. */
+/* The terms of Algorithm 1 at instance i, which holds `local` leading blocks. best->source is filled in when
+ * it is needed. */
 void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		     struct mc_match *best, struct mc_score *io);
 
@@ -36,7 +38,9 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 void mc_search_scan(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		    struct mc_score *out);
 
-/* The terms at an instance that was chosen without looking at the cache: what it holds is used, nothing is fetched. */
-void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i, struct mc_score *out);
+/* The terms at an instance that was chosen without looking at the cache: what it holds is used, nothing is
+ * fetched. */
+void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i,
+		    struct mc_score *out);
 
 #endif

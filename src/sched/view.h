@@ -1,6 +1,7 @@
 /*
- * The view: everything that a scheduling policy may know about a cluster, and nothing else. It knows neither an event
- * queue nor a socket; the simulator fills it in virtual time, a live engine in real time. Policies get it const.
+ * The view: everything that a scheduling policy may know about a cluster, and nothing else. It knows neither
+ * an event queue nor a socket; the simulator fills it in virtual time, a live engine in real time. Policies
+ * get it const.
  *
  * All of it is what a real Conductor could know: its own predictions, and what nodes report when something
  * ends. Output lengths and future arrivals are not in it.
@@ -19,15 +20,16 @@
 /* A prefill instance: one node, or a group of nodes that share a prompt by chunked pipeline parallelism. */
 struct mc_view_prefill {
 	const struct mc_pool *pool;
-	mc_time free_at;     /* predicted end of all that was given to it; in the past: idle since then */
-	uint32_t sends;      /* transfers that it is the source of and that run at full speed (fetches, late hand-overs) */
+	mc_time free_at; /* predicted end of all that was given to it; in the past: idle since then */
+	uint32_t sends;  /* transfers that it is the source of and that run at full speed (fetches, late
+			    hand-overs) */
 };
 
 /* A decode instance, with the requests assigned to it, those still in prefill included. */
 struct mc_view_decode {
-	int64_t batch;       /* requests */
-	int64_t context;     /* prompt tokens of them all */
-	mc_time load;        /* predicted iteration time of that batch */
+	int64_t batch;   /* requests */
+	int64_t context; /* prompt tokens of them all */
+	mc_time load;    /* predicted iteration time of that batch */
 };
 
 struct mc_view {
@@ -35,8 +37,8 @@ struct mc_view {
 	const struct mc_cost *cost;
 	const struct mc_index *index;
 	int64_t block_tokens;
-	uint32_t group;            /* nodes of a prefill instance */
-	int64_t chunk;             /* tokens of a prefill chunk */
+	uint32_t group; /* nodes of a prefill instance */
+	int64_t chunk;  /* tokens of a prefill chunk */
 	uint32_t n_prefill, n_decode;
 	struct mc_view_prefill *prefill;
 	struct mc_view_decode *decode;
@@ -46,12 +48,12 @@ struct mc_view {
 
 /* A request as a Conductor sees it. */
 struct mc_prompt {
-	uint64_t request;          /* its number in the trace, for messages */
-	uint32_t tokens;           /* input length, n >= 1 */
-	uint32_t max_tokens;       /* limit of the output that the client asks for; not a prediction */
-	const uint64_t *block;     /* ids, prefix-chained */
+	uint64_t request;      /* its number in the trace, for messages */
+	uint32_t tokens;       /* input length, n >= 1 */
+	uint32_t max_tokens;   /* limit of the output that the client asks for; not a prediction */
+	const uint64_t *block; /* ids, prefix-chained */
 	uint32_t n_blocks;
-	const uint32_t *slot;      /* of the leading n_known blocks, that some node holds or was promised */
+	const uint32_t *slot; /* of the leading n_known blocks, that some node holds or was promised */
 	uint32_t n_known;
 };
 
@@ -71,8 +73,10 @@ static inline mc_time mc_view_queue(const struct mc_view *view, uint32_t i)
 	return t > 0 ? t : 0;
 }
 
-/* Prompt tokens that need no computing when the leading `blocks` blocks are cached: at least the last token is computed. */
-static inline uint32_t mc_view_hit_tokens(const struct mc_view *view, const struct mc_prompt *p, uint32_t blocks)
+/* Prompt tokens that need no computing when the leading `blocks` blocks are cached: at least the last token
+ * is computed. */
+static inline uint32_t mc_view_hit_tokens(const struct mc_view *view, const struct mc_prompt *p,
+					  uint32_t blocks)
 {
 	uint64_t t = (uint64_t)blocks * (uint64_t)view->block_tokens;
 
@@ -80,17 +84,21 @@ static inline uint32_t mc_view_hit_tokens(const struct mc_view *view, const stru
 }
 
 /* Tokens stored in blocks [from, to) of a prompt; its last block may be partial. */
-static inline uint32_t mc_view_span_tokens(const struct mc_view *view, const struct mc_prompt *p, uint32_t from, uint32_t to)
+static inline uint32_t mc_view_span_tokens(const struct mc_view *view, const struct mc_prompt *p,
+					   uint32_t from, uint32_t to)
 {
-	uint64_t end = (uint64_t)to * (uint64_t)view->block_tokens, begin = (uint64_t)from * (uint64_t)view->block_tokens;
+	uint64_t end = (uint64_t)to * (uint64_t)view->block_tokens,
+		 begin = (uint64_t)from * (uint64_t)view->block_tokens;
 
 	end = end < p->tokens ? end : p->tokens;
 	return end > begin ? (uint32_t)(end - begin) : 0;
 }
 
-/* Predicted time from the start of a prompt's prefill to its end, the first `cached` of n tokens being in DRAM: T_prefill. */
+/* Predicted time from the start of a prompt's prefill to its end, the first `cached` of n tokens being in
+ * DRAM: T_prefill. */
 mc_time mc_view_prefill_time(const struct mc_view *view, uint32_t n, uint32_t cached);
-/* How long it keeps an instance from starting the next one: the same for one node, a stage's share for a group. */
+/* How long it keeps an instance from starting the next one: the same for one node, a stage's share for a
+ * group. */
 mc_time mc_view_prefill_occupancy(const struct mc_view *view, uint32_t n, uint32_t cached);
 
 #endif

@@ -4,6 +4,7 @@ CLI_TESTS = \
 	%D%/config.sh \
 	%D%/fit.sh \
 	%D%/run.sh \
+	%D%/published.sh \
 	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)

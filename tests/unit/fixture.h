@@ -1,4 +1,5 @@
-/* What several unit tests need: a cost model with round numbers, and small random draws that do not depend on GSL. */
+/* What several unit tests need: a cost model with round numbers, and small random draws that do not depend on
+ * GSL. */
 #ifndef MC_TESTS_UNIT_FIXTURE_H
 #define MC_TESTS_UNIT_FIXTURE_H
 
@@ -15,7 +16,8 @@ static inline uint64_t draw(uint64_t *state, uint64_t n)
 	return *state % n;
 }
 
-/* 1 ms and 0.1 ms a token of prefill, 10 ms and 1 us a context token of decode, 1,000 B of KV a token, 1 MB/s of network. */
+/* 1 ms and 0.1 ms a token of prefill, 10 ms and 1 us a context token of decode, 1,000 B of KV a token, 1 MB/s
+ * of network. */
 static inline struct mc_cost plain_cost(void)
 {
 	struct mc_cost c = {0};

@@ -1,4 +1,5 @@
-/* The whole simulated cluster: single requests by closed form, conservation laws on random scenarios, a queue by theory. */
+/* The whole simulated cluster: single requests by closed form, conservation laws on random scenarios, a queue
+ * by theory. */
 #include "fixture.h"
 #include "unit.h"
 
@@ -49,15 +50,18 @@ static void setup_run(struct setup *u, struct mc_result *r)
 	struct mc_cluster_hooks hooks = {0};
 	struct mc_err err = {0};
 	char text[800];
-	int rc = mc_cluster_run(&u->s, &u->cost, &u->trace, &hooks, r, &err);
+	struct mc_cluster_setup setup = {&u->s, &u->cost, &u->trace, &hooks};
+	int rc = mc_cluster_run(&setup, r, &err);
 
 	ck_assert_msg(rc == 0, "%s", mc_err_format(&err, text, sizeof text));
 }
 
 /* Add a prompt of n tokens whose blocks are named by `name`; the leading `shared` ones by `prefix`. */
-static void add(struct setup *u, mc_time at, uint32_t n, uint32_t out, const uint64_t name[2], uint32_t shared)
+static void add(struct setup *u, mc_time at, uint32_t n, uint32_t out, const uint64_t name[2],
+		uint32_t shared)
 {
-	uint64_t id[512], blocks = (n + (uint64_t)u->trace.block_tokens - 1) / (uint64_t)u->trace.block_tokens;
+	uint64_t id[512],
+	    blocks = (n + (uint64_t)u->trace.block_tokens - 1) / (uint64_t)u->trace.block_tokens;
 
 	for (uint64_t b = 0; b < blocks; b++)
 		id[b] = mc_hash_pair(b < shared ? name[0] : name[1], b);
@@ -71,8 +75,9 @@ START_TEST(one_request_by_closed_form)
 	const uint64_t name[2] = {1, 2};
 	mc_time gpu = INT64_C(102000000), last;
 
-	/* 1,000 tokens: 50 ms to decide, 102 ms of prefill. KV leaves layer by layer; after the first token, the last layer's
-	 * 100,000 B at 10 MB/s. Then the last layer's load (0.1 ms) and ten iterations from 1,000 tokens of context. */
+	/* 1,000 tokens: 50 ms to decide, 102 ms of prefill. KV leaves layer by layer; after the first token,
+	 * the last layer's 100,000 B at 10 MB/s. Then the last layer's load (0.1 ms) and ten iterations from
+	 * 1,000 tokens of context. */
 	setup_init(&u, 16);
 	setup_set(&u, "run.check=true");
 	add(&u, 0, 1000, 11, name, 0);
@@ -146,7 +151,8 @@ START_TEST(too_large_is_refused)
 }
 END_TEST
 
-/* A prompt uses what the one ahead of it in the same queue will have computed; other nodes may not source it yet. */
+/* A prompt uses what the one ahead of it in the same queue will have computed; other nodes may not source it
+ * yet. */
 START_TEST(promised_blocks_match_on_their_node)
 {
 	struct setup u;
@@ -183,14 +189,15 @@ static void add_sessions(struct setup *u, uint64_t seed, int n)
 		uint64_t name[2] = {draw(&r, 8), 1000 + (uint64_t)i};
 
 		at += draw(&r, 3) ? 0 : (mc_time)draw(&r, 400000000);
-		add(u, at, 1 + (uint32_t)draw(&r, draw(&r, 5) ? 800 : 6000), (uint32_t)draw(&r, draw(&r, 3) ? 6 : 90), name,
-		    (uint32_t)draw(&r, 40));
+		add(u, at, 1 + (uint32_t)draw(&r, draw(&r, 5) ? 800 : 6000),
+		    (uint32_t)draw(&r, draw(&r, 3) ? 6 : 90), name, (uint32_t)draw(&r, 40));
 	}
 }
 
 static void random_scenario(struct setup *u, uint64_t *r)
 {
-	static const char *const policy[] = {"random", "round-robin", "least-loaded", "cache-aware", "kvcache-centric"};
+	static const char *const policy[] = {"random", "round-robin", "least-loaded", "cache-aware",
+					     "kvcache-centric"};
 	static const char *const decode[] = {"least-loaded", "random", "round-robin"};
 	int64_t group = 1 + (int64_t)draw(r, 3);
 
@@ -250,7 +257,8 @@ START_TEST(conservation_on_random_scenarios)
 }
 END_TEST
 
-/* Cut off anywhere, every request is in one class, and what had happened by then is what happens in the whole run. */
+/* Cut off anywhere, every request is in one class, and what had happened by then is what happens in the whole
+ * run. */
 START_TEST(cut_off_run)
 {
 	struct setup u;
@@ -270,7 +278,8 @@ START_TEST(cut_off_run)
 		for (int64_t i = 0; i < cut.n_rows; i++) {
 			const struct mc_row *w = &whole.row[i], *c = &cut.row[i];
 
-			ck_assert_int_eq(c->outcome == MC_COMPLETED, w->outcome == MC_COMPLETED && w->end <= until);
+			ck_assert_int_eq(c->outcome == MC_COMPLETED,
+					 w->outcome == MC_COMPLETED && w->end <= until);
 			ck_assert_int_eq(c->prefill_end, w->prefill_end <= until ? w->prefill_end : -1);
 		}
 		ck_assert_int_eq(cut.end, until);
@@ -281,7 +290,8 @@ START_TEST(cut_off_run)
 }
 END_TEST
 
-/* One node, a pool for everything: hits are those of an infinite cache, found again by looking through all earlier prompts. */
+/* One node, a pool for everything: hits are those of an infinite cache, found again by looking through all
+ * earlier prompts. */
 START_TEST(hits_of_an_infinite_pool)
 {
 	struct setup u;
@@ -315,7 +325,8 @@ START_TEST(hits_of_an_infinite_pool)
 }
 END_TEST
 
-/* One prefill node fed by a Poisson stream of equal prompts is an M/D/1 queue: mean wait rho D / 2 (1 - rho). */
+/* One prefill node fed by a Poisson stream of equal prompts is an M/D/1 queue: mean wait rho D / 2 (1 - rho).
+ */
 START_TEST(prefill_node_is_m_d_1)
 {
 	const int n = 40000;
@@ -342,7 +353,8 @@ START_TEST(prefill_node_is_m_d_1)
 	mc_ci_batch_means(wait + 1000, (size_t)n - 1000, 30, 0.99, &ci);
 	ck_assert_double_le(ci.mean - ci.half, rho * service / (2 * (1 - rho)));
 	ck_assert_double_ge(ci.mean + ci.half, rho * service / (2 * (1 - rho)));
-	ck_assert_double_lt(ci.half, 0.1 * ci.mean); /* tight enough to tell rho = 0.65 (93 ms) from 0.7 (117 ms) */
+	ck_assert_double_lt(ci.half,
+			    0.1 * ci.mean); /* tight enough to tell rho = 0.65 (93 ms) from 0.7 (117 ms) */
 	mc_result_fini(&r);
 	setup_fini(&u);
 	gsl_rng_free(rng);

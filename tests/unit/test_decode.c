@@ -1,4 +1,5 @@
-/* Decode nodes: fast-forwarding equals stepping, and both equal a token-by-token model written without segments. */
+/* Decode nodes: fast-forwarding equals stepping, and both equal a token-by-token model written without
+ * segments. */
 #include "fixture.h"
 #include "unit.h"
 
@@ -95,7 +96,9 @@ struct oracle_job {
 	mc_time admitted, ready, last;
 	uint32_t made;
 	bool here, joined, done;
-	struct { MC_VEC(mc_time) } gap;
+	struct {
+		MC_VEC(mc_time)
+	} gap;
 };
 
 struct oracle {
@@ -103,9 +106,9 @@ struct oracle {
 	const struct mc_cost *cost;
 	const struct mc_decode_params *p;
 	struct oracle_job job[MAX_JOBS];
-	int order[MAX_JOBS], n_order; /* in order of their loads */
+	int order[MAX_JOBS], n_order;    /* in order of their loads */
 	int queue[MAX_JOBS], head, tail; /* announced, without room */
-	int step;                     /* announcements and arrivals done so far, two a job */
+	int step;                        /* announcements and arrivals done so far, two a job */
 	mc_time link;
 	int64_t reserved;
 };
@@ -172,7 +175,8 @@ static void oracle_pump(struct oracle *o, bool *did, mc_time until)
 	}
 }
 
-/* Who is in the batch of the iteration that starts now? Returns how many, their context, and when the next could join. */
+/* Who is in the batch of the iteration that starts now? Returns how many, their context, and when the next
+ * could join. */
 static int64_t oracle_join(struct oracle *o, mc_time now, int64_t *context, mc_time *next)
 {
 	int64_t batch = 0;
@@ -291,7 +295,8 @@ START_TEST(fast_forward_equals_stepping_equals_oracle)
 		}
 		ck_assert_uint_eq(fast.node.segments.n, slow.node.segments.n);
 		ck_assert_int_eq(memcmp(fast.node.segments.at, slow.node.segments.at,
-					fast.node.segments.n * sizeof *fast.node.segments.at), 0);
+					fast.node.segments.n * sizeof *fast.node.segments.at),
+				 0);
 		ck_assert_uint_lt(fast.loop.fired, slow.loop.fired + 1);
 		compare_with_oracle(&fast, &cost, &p);
 		sim_fini(&fast);

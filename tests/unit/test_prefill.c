@@ -1,4 +1,5 @@
-/* Prefill instances: order, waits for blocks, groups; every number by hand or from the pipeline's own recurrence. */
+/* Prefill instances: order, waits for blocks, groups; every number by hand or from the pipeline's own
+ * recurrence. */
 #include "fixture.h"
 #include "unit.h"
 
@@ -51,10 +52,10 @@ static void bench_fini(struct bench *b)
 static struct mc_prefill_job make_job(const struct bench *b, uint32_t n, uint32_t cached, bool fetching)
 {
 	return (struct mc_prefill_job){
-		.tokens = n,
-		.cached = cached,
-		.fetching = fetching,
-		.expected = mc_time_from_s(mc_cost_prefill_gpu_s(&b->cost, n, cached) / b->node.group),
+	    .tokens = n,
+	    .cached = cached,
+	    .fetching = fetching,
+	    .expected = mc_time_from_s(mc_cost_prefill_gpu_s(&b->cost, n, cached) / b->node.group),
 	};
 }
 
@@ -99,7 +100,8 @@ static void on_blocks(struct mc_loop *loop, struct mc_event *ev)
 	mc_prefill_fetched(job->at, job);
 }
 
-/* Blocks that come in time cost nothing; late ones hold up the first chunk, but for one layer's share of it. */
+/* Blocks that come in time cost nothing; late ones hold up the first chunk, but for one layer's share of it.
+ */
 START_TEST(fetch_overlaps_by_layer)
 {
 	const mc_time late[] = {0, 50000000, 56015999, 56016001, 200000000};
@@ -110,7 +112,8 @@ START_TEST(fetch_overlaps_by_layer)
 		struct arrival a = {.job = &x};
 		mc_time held = late[k] + CACHED / 10, end;
 
-		bench_init(&b); /* no chunks: the whole prompt is the first one, its last layer 1/10 of the time */
+		bench_init(
+		    &b); /* no chunks: the whole prompt is the first one, its last layer 1/10 of the time */
 		x = make_job(&b, 1000, 400, true);
 		y = make_job(&b, 1000, 0, false);
 		mc_prefill_submit(&b.node, &x);
@@ -152,7 +155,8 @@ START_TEST(free_at_while_waiting)
 }
 END_TEST
 
-/* Three stages, chunks of 250: the same as running the recurrence by itself; the next prompt enters behind the last chunk. */
+/* Three stages, chunks of 250: the same as running the recurrence by itself; the next prompt enters behind
+ * the last chunk. */
 START_TEST(group_pipelines_prompts)
 {
 	struct bench b;

@@ -86,7 +86,8 @@ static void same_choice(struct world *w, uint64_t *rnd)
 {
 	uint64_t id[DEPTH];
 	uint32_t slot[DEPTH], n = make_prompt(draw(rnd, 4096), id);
-	struct mc_prompt p = {.tokens = n * 16 - (uint32_t)draw(rnd, 16), .block = id, .n_blocks = n, .slot = slot};
+	struct mc_prompt p = {
+	    .tokens = n * 16 - (uint32_t)draw(rnd, 16), .block = id, .n_blocks = n, .slot = slot};
 	struct mc_search s = {.fetch = draw(rnd, 3) > 0, .threshold = 1 + (double)draw(rnd, 5) / 2};
 	struct mc_score fast, slow;
 
@@ -146,7 +147,8 @@ START_TEST(fetch_when_it_pays)
 	p.n_known = mc_index_resolve(ix, id, 5, slot);
 	ck_assert_uint_eq(p.n_known, 4);
 
-	/* Alone, 5,000 tokens take 1 + 500 + 25 ms, with 4,000 cached 1 + 100 + 9 + 4 ms; moving those takes 400.1 ms. */
+	/* Alone, 5,000 tokens take 1 + 500 + 25 ms, with 4,000 cached 1 + 100 + 9 + 4 ms; moving those takes
+	 * 400.1 ms. */
 	mc_view_prefill_set(&v, 0, mc_time_from_s(0.3));
 	mc_search_run(&global, &v, &p, &s);
 	ck_assert_uint_eq(s.prefill, 0);

@@ -9,7 +9,7 @@ static uint32_t place(void *state, const struct mc_view *view, const struct mc_p
 }
 
 const struct mc_decode_policy mc_decode_policy_least_loaded = {
-	.name = "least-loaded",
-	.help = "least predicted iteration time of the requests assigned to it",
-	.place = place,
+    .name = "least-loaded",
+    .help = "least predicted iteration time of the requests assigned to it",
+    .place = place,
 };

@@ -19,10 +19,10 @@ static uint32_t place(void *state, const struct mc_view *view, const struct mc_p
 }
 
 const struct mc_decode_policy mc_decode_policy_random = {
-	.name = "random",
-	.help = "any instance with equal chance (seeded)",
-	.uses_seed = true,
-	.create = create,
-	.destroy = destroy,
-	.place = place,
+    .name = "random",
+    .help = "any instance with equal chance (seeded)",
+    .uses_seed = true,
+    .create = create,
+    .destroy = destroy,
+    .place = place,
 };

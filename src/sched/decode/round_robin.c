@@ -18,9 +18,9 @@ static uint32_t place(void *state, const struct mc_view *view, const struct mc_p
 }
 
 const struct mc_decode_policy mc_decode_policy_round_robin = {
-	.name = "round-robin",
-	.help = "instances in turn",
-	.create = create,
-	.destroy = free,
-	.place = place,
+    .name = "round-robin",
+    .help = "instances in turn",
+    .create = create,
+    .destroy = free,
+    .place = place,
 };

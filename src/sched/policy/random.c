@@ -13,16 +13,17 @@ static void destroy(void *state)
 	gsl_rng_free(state);
 }
 
-static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *out)
+static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
+		  struct mc_score *out)
 {
 	mc_search_here(view, prompt, (uint32_t)gsl_rng_uniform_int(state, view->n_prefill), out);
 }
 
 const struct mc_policy mc_policy_random = {
-	.name = "random",
-	.help = "any instance with equal chance (seeded)",
-	.uses_seed = true,
-	.create = create,
-	.destroy = destroy,
-	.place = place,
+    .name = "random",
+    .help = "any instance with equal chance (seeded)",
+    .uses_seed = true,
+    .create = create,
+    .destroy = destroy,
+    .place = place,
 };

@@ -9,7 +9,8 @@ static void *create(const struct mc_policy_params *params)
 	return mc_xcalloc(1, sizeof(uint32_t));
 }
 
-static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *out)
+static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
+		  struct mc_score *out)
 {
 	uint32_t *next = state;
 
@@ -18,9 +19,9 @@ static void place(void *state, const struct mc_view *view, const struct mc_promp
 }
 
 const struct mc_policy mc_policy_round_robin = {
-	.name = "round-robin",
-	.help = "instances in turn",
-	.create = create,
-	.destroy = free,
-	.place = place,
+    .name = "round-robin",
+    .help = "instances in turn",
+    .create = create,
+    .destroy = free,
+    .place = place,
 };

@@ -1,0 +1,145 @@
+#!/bin/sh
+# Published figures of the FAST'25 paper beside the simulator's. Prints a table (published, ours, deviation, tolerance,
+# verdict) and exits 1 when a figure with a tolerance misses it. Figures without one are shown as they come out, with
+# the reason in README.
+#
+#     MOONCAKE_DATA=... experiments/published/run.sh [PATH/TO/mooncake]
+#
+# The published values were read off the figures of "Mooncake: Trading More Storage for Less Computation", FAST'25.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+mooncake=${1:-mooncake}
+data=${MOONCAKE_DATA:?"set MOONCAKE_DATA to a folder with mooncake/conversation_trace.jsonl (see traces/fetch)"}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+missed=0
+
+# run NAME ARGUMENTS...: simulate, keep the metrics in $work/NAME.csv and the requests in $work/NAME/requests.csv
+run()
+{
+	name=$1
+	shift
+	"$mooncake" run "$@" --format csv -q -o "$work/$name.csv" --out-dir "$work/$name" >"$work/$name.log" 2>&1 || {
+		cat "$work/$name.log" >&2
+		exit 1
+	}
+}
+
+# metric NAME KEY
+metric()
+{
+	awk -F, -v k="$2" '$1 == k { print $2; found = 1 } END { exit !found }' "$work/$1.csv"
+}
+
+# row FIGURE SETTING PUBLISHED OURS [TOLERANCE [points]]: tolerance in percent of the published value, or in points
+row()
+{
+	verdict=$(awk -v p="$3" -v o="$4" -v t="${5:-}" -v unit="${6:-}" 'BEGIN {
+		d = unit == "points" ? o - p : 100 * (o / p - 1)
+		within = d < 0 ? -d <= t + 0 : d <= t + 0
+		printf "%+.1f%s\t%s\t%s", d, unit == "points" ? "" : " %", t == "" ? "-" : "within " t (unit == "points" ? "" : " %"),
+			t == "" ? "as it comes out" : within ? "ok" : "MISSED"
+	}')
+	case $verdict in *MISSED) missed=$((missed + 1)) ;; esac
+	printf '%s\t%s\t%.4g\t%.4g\t%s\n' "$1" "$2" "$3" "$4" "$verdict"
+}
+
+# Two prompts that share their first 95 % (in blocks of 16 tokens), far apart: the second finds the prefix cached.
+pair()
+{
+	awk -v n="$1" -v percent="$2" 'BEGIN {
+		blocks = int((n + 15) / 16)
+		shared = int(n * percent / 100 / 16)
+		for (r = 0; r < 2; r++) {
+			printf "{\"timestamp\": %d, \"input_length\": %d, \"output_length\": 129, \"hash_ids\": [", r * 200000, n
+			for (b = 0; b < blocks; b++)
+				printf "%s%d", b ? ", " : "", b < shared ? b : 1000000 * (r + 1) + b
+			print "]}"
+		}
+	}'
+}
+
+single()
+{
+	while read -r k percent prefill decode; do
+		n=$((k * 1024))
+		pair "$n" "$percent" >"$work/pair.jsonl"
+		run "single" "$here/single.json" --set trace.path="$work/pair.jsonl"
+		awk -F, -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+			NR == 3 { print $at["compute_s"] + $at["load_s"], $at["end_s"] - $at["first_token_s"] - $at["handover_s"] }' \
+			"$work/single/requests.csv" >"$work/times"
+		read -r ours_prefill ours_decode <"$work/times"
+		row "14 prefill s" "${k}k, $percent % cached" "$prefill" "$ours_prefill" 5
+		row "14 decode 128 tokens s" "${k}k, $percent % cached" "$decode" "$ours_decode" 5
+	done <"$here/figure14.txt"
+}
+
+compute()
+{
+	for t in conversation synthetic; do
+		published=$(awk -v t=$t '$1 == t { print $2 }' "$here/figure8.txt")
+		run "$t" "$here/../$t/scenario.json"
+		row "8 prefill GPU time s" "$t, compute_s" "$published" "$(metric $t prefill.compute_s_mean)" 10
+		row "8 prefill GPU time s" "$t, gpu_time_s" "$published" "$(metric $t prefill.gpu_time_s_mean)"
+	done
+}
+
+# Mean TTFT falls from policy to policy.
+order()
+{
+	for t in conversation synthetic; do
+		last=
+		for p in random least-loaded cache-aware kvcache-centric; do
+			run policy "$here/../$t/scenario.json" --set conductor.policy=$p
+			ours=$(metric policy ttft_s.mean)
+			if [ -n "$last" ] && ! awk -v a="$ours" -v b="$last" 'BEGIN { exit !(a < b) }'; then
+				missed=$((missed + 1))
+				order="MISSED: not below the one before"
+			else
+				order="ok: in order"
+			fi
+			published=$(awk -v t=$t -v p=$p '$1 == t && $2 == p { print $3 }' "$here/figure5.txt")
+			printf '5 mean TTFT s\t%s, %s\t%s\t%.4g\t-\torder\t%s\n' "$t" "$p" "${published:--}" "$ours" "$order"
+			last=$ours
+		done
+	done
+}
+
+split()
+{
+	while read -r p ttft effective tbt; do
+		run split "$here/../synthetic/scenario.json" --set cluster.prefill=$p --set cluster.decode=$((16 - p)) \
+			--set cluster.stream=after --set slo.ttft=10s --set slo.tbt=100ms
+		ours=$(metric split ttft_handover_s.mean)
+		share=$(metric split slo.effective_ratio | awk '{ print 100 * $1 }')
+		at="${p}P+$((16 - p))D"
+		case $p in
+		5) row "15 TTFT + hand-over s" "$at, near saturation" "$ttft" "$ours"
+		   row "15 effective %" "$at, near saturation" "$effective" "$share" "" points
+		   band "$ttft" "$effective" ;;
+		11) row "15 TTFT + hand-over s" "$at" "$ttft" "$ours" 20
+		    row "15 effective %" "$at" "$effective" "$share" "" points ;;
+		*) row "15 TTFT + hand-over s" "$at" "$ttft" "$ours" 20
+		   row "15 effective %" "$at" "$effective" "$share" 5 points ;;
+		esac
+		row "15 mean TBT ms" "$at" "$tbt" "$(metric split tbt_s.mean | awk '{ print 1000 * $1 }')"
+	done <"$here/figure15.txt"
+}
+
+# 5P+11D with all service times 5 % shorter and longer: a rate 1/1.05 and 1.05 times the recorded one asks the same of it.
+band()
+{
+	for rate in 0.952381 1.05; do
+		run split "$here/../synthetic/scenario.json" --set cluster.prefill=5 --set cluster.decode=11 --set trace.rate=$rate \
+			--set cluster.stream=after --set slo.ttft=10s --set slo.tbt=100ms
+		row "15 TTFT + hand-over s" "5P+11D, load x $rate" "$1" "$(metric split ttft_handover_s.mean)"
+		row "15 effective %" "5P+11D, load x $rate" "$2" "$(metric split slo.effective_ratio | awk '{ print 100 * $1 }')" "" points
+	done
+}
+
+printf 'figure\tsetting\tpublished\tours\tdeviation\ttolerance\tverdict\n'
+single
+compute
+order
+split
+[ "$missed" -eq 0 ] || { echo "$missed figures missed their tolerance" >&2; exit 1; }
