@@ -3,8 +3,8 @@ CLI_TESTS = \
 	%D%/compare.sh \
 	%D%/config.sh \
 	%D%/fit.sh \
-	%D%/run.sh \
 	%D%/published.sh \
+	%D%/run.sh \
 	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)
