@@ -301,7 +301,8 @@ START_TEST(reblock)
 }
 END_TEST
 
-/* Ids that name contents, not prefixes: the second blocks of two prompts are the same only if the first are. */
+/* Ids that name contents, not prefixes: the second blocks of two prompts are the same only if the first are.
+ */
 START_TEST(chain)
 {
 	struct mc_trace t;
