@@ -40,7 +40,7 @@ static void show(void *arg, int64_t done, int64_t total, mc_time now)
 
 void mc_watch_start(struct mc_watch *w, bool quiet)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
 
 	memset(w, 0, sizeof *w);
 	sigaction(SIGINT, &action, NULL);

@@ -106,11 +106,13 @@ const struct mc_metric_def mc_metric_defs[] = {
      "completed, "
      "effective, hit_ratio, ttft_s, tbt_s}"},
     {"bottleneck", "text",
-     "the most loaded part: prefill pool (nodes busy, or mean wait / slo.ttft), decode pool (iteration time "
-     "of the largest "
-     "batch / slo.tbt, or VRAM of the fullest node), busiest link; each the highest mean over a window of a "
-     "twentieth of the "
-     "run, named with the span in which it stayed within 10 % of that. \"none\" below 70 %"},
+     "the most loaded part: prefill pool (share of instances with a prompt, or mean wait / slo.ttft), decode "
+     "pool (iteration "
+     "time of the largest batch / slo.tbt, or VRAM of the fullest node), or busiest link; by the highest "
+     "mean over a window of "
+     "a twentieth of the run, and named with the span around it in which such means stay above 90 % of that, "
+     "or of full. "
+     "\"none\" below 70 %"},
     {"incomplete", "true/false", "the run was interrupted: figures are of the requests up to then"},
     {NULL, NULL, NULL},
 };

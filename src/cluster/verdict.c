@@ -8,7 +8,7 @@
 #define STEADY_SAMPLES 8 /* fewer are not judged */
 #define STEADY_GROWTH  1.5
 #define SATURATED      0.70 /* below it, nothing is called a bottleneck */
-#define SPAN_SHARE     0.90 /* the span named: where the load stays within this share of its peak */
+#define SPAN_SHARE     0.90 /* the span named: where the load stays above this share of its peak (or of 1) */
 
 /* Mean wait of prefill in s, and of the requests that wait for a batch slot, in samples of [from, to). */
 static size_t quarter(const struct mc_result *r, double from, double to, double *wait_s, double *waiting)
@@ -56,37 +56,67 @@ void mc_verdict_steady(const struct mc_scenario *s, const struct mc_result *r, s
 
 enum part { PREFILL, DECODE, LINK, PARTS };
 
-static double load(const struct mc_scenario *s, const struct mc_result *r, enum part part,
-		   const struct mc_sample *a)
+/* What the parts are judged by. */
+struct series {
+	const struct mc_scenario *s;
+	const struct mc_result *r;
+	double
+	    *busy; /* share of the prefill instances in use between a sample and the one before; n samples */
+};
+
+/* From the requests: what samples see at an instant would beat with arrivals that come in ticks. */
+static double *prefill_busy(const struct mc_scenario *s, const struct mc_result *r)
 {
-	double busy, slo;
+	double *busy = mc_xcalloc(r->samples.n, sizeof *busy), whole = (double)s->run.sample * r->n_prefill;
+
+	for (int64_t i = 0; i < r->n_rows; i++) {
+		const struct mc_row *row = &r->row[i];
+		mc_time from = row->prefill_start, to = row->prefill_end >= 0 ? row->prefill_end : r->end;
+
+		while (from >= 0 && from < to) {
+			size_t bin = (size_t)(from / s->run.sample) + 1; /* the sample that ends it */
+			mc_time end = (mc_time)bin * s->run.sample;
+
+			end = end < to ? end : to;
+			if (bin < r->samples.n)
+				busy[bin] += (double)(end - from) / whole;
+			from = end;
+		}
+	}
+	/* Prompts overlap in a group of nodes. */
+	for (size_t i = 0; i < r->samples.n; i++)
+		busy[i] = busy[i] < 1 ? busy[i] : 1;
+	return busy;
+}
+
+static double load(const struct series *x, enum part part, size_t i)
+{
+	const struct mc_sample *a = &x->r->samples.at[i];
+	mc_time slo = part == DECODE ? x->s->slo.tbt : x->s->slo.ttft;
+	mc_time of = part == DECODE ? a->decode_iteration_max : a->prefill_wait_mean;
+	double floor = part == DECODE ? a->decode_kv_ratio_max : x->busy[i],
+	       share = slo > 0 ? (double)of / (double)slo : 0;
 
 	if (part == LINK)
 		return a->link_ratio_max;
-	if (part == DECODE) {
-		slo = s->slo.tbt > 0 ? (double)a->decode_iteration_max / (double)s->slo.tbt : 0;
-		return slo > a->decode_kv_ratio_max ? slo : a->decode_kv_ratio_max;
-	}
-	busy = a->prefill_running >= r->n_prefill ? 1 : (double)a->prefill_running / r->n_prefill;
-	slo = s->slo.ttft > 0 ? (double)a->prefill_wait_mean / (double)s->slo.ttft : 0;
-	return slo > busy ? slo : busy;
+	return share > floor ? share : floor;
 }
 
 struct span {
-	double peak, mean; /* of the smoothed load; of the load over the span */
-	size_t from, to;   /* samples, inclusive */
+	double peak;     /* of the load, smoothed */
+	size_t from, to; /* samples, inclusive */
 };
 
 /* Where a part's load, smoothed over w samples, is highest, extended while it stays near that. */
-static struct span busiest_span(const struct mc_scenario *s, const struct mc_result *r, enum part part,
-				size_t w)
+static struct span busiest_span(const struct series *x, enum part part, size_t w)
 {
-	size_t n = r->samples.n, at = 0;
+	size_t n = x->r->samples.n, at = 0;
 	double *smooth = mc_xcalloc(n - w + 1, sizeof *smooth), sum = 0;
 	struct span p = {0};
+	double near;
 
 	for (size_t i = 0; i < n; i++) {
-		sum += load(s, r, part, &r->samples.at[i]);
+		sum += load(x, part, i);
 		if (i + 1 < w)
 			continue;
 		smooth[i + 1 - w] = sum / (double)w;
@@ -94,17 +124,20 @@ static struct span busiest_span(const struct mc_scenario *s, const struct mc_res
 			at = i + 1 - w;
 			p.peak = smooth[at];
 		}
-		sum -= load(s, r, part, &r->samples.at[i + 1 - w]);
+		sum -= load(x, part, i + 1 - w);
 	}
+	/* What is far beyond full is saturated all the time that it is full. */
+	near = SPAN_SHARE * (p.peak < 1 ? p.peak : 1);
 	p.from = p.to = at;
-	while (p.from > 0 && smooth[p.from - 1] >= SPAN_SHARE * p.peak)
+	while (p.from > 0 && smooth[p.from - 1] >= near)
 		p.from--;
-	while (p.to < n - w && smooth[p.to + 1] >= SPAN_SHARE * p.peak)
+	while (p.to < n - w && smooth[p.to + 1] >= near)
 		p.to++;
 	p.to += w - 1;
-	for (size_t i = p.from; i <= p.to; i++)
-		p.mean += load(s, r, part, &r->samples.at[i]);
-	p.mean /= (double)(p.to - p.from + 1);
+	while (p.from < p.to && load(x, part, p.from) < near)
+		p.from++;
+	while (p.from < p.to && load(x, part, p.to) < near)
+		p.to--;
 	free(smooth);
 	return p;
 }
@@ -116,16 +149,16 @@ struct shown {
 	uint32_t busiest;
 };
 
-static struct shown show(const struct mc_result *r, const struct span *p)
+static struct shown show(const struct series *series, const struct span *p)
 {
+	const struct mc_result *r = series->r;
 	struct shown x = {.busiest = MC_NONE};
 	double n = (double)(p->to - p->from + 1), top = -1;
 
 	for (size_t i = p->from; i <= p->to; i++) {
 		const struct mc_sample *a = &r->samples.at[i];
 
-		x.busy +=
-		    (a->prefill_running >= r->n_prefill ? 1 : (double)a->prefill_running / r->n_prefill) / n;
+		x.busy += series->busy[i] / n;
 		x.wait_s += mc_time_to_s(a->prefill_wait_mean) / n;
 		x.iteration_s += mc_time_to_s(a->decode_iteration_max) / n;
 		x.kv += a->decode_kv_ratio_max / n;
@@ -141,10 +174,11 @@ static struct shown show(const struct mc_result *r, const struct span *p)
 	return x;
 }
 
-static void name_part(const struct mc_scenario *s, const struct mc_result *r, enum part part,
-		      const struct span *p, struct mc_metrics *m)
+static void name_part(const struct series *series, enum part part, const struct span *p, struct mc_metrics *m)
 {
-	struct shown x = show(r, p);
+	const struct mc_scenario *s = series->s;
+	const struct mc_result *r = series->r;
+	struct shown x = show(series, p);
 	double from = mc_time_to_s(r->samples.at[p->from].at - s->run.sample),
 	       to = mc_time_to_s(r->samples.at[p->to].at);
 	char link[64], *out = m->bottleneck;
@@ -172,6 +206,7 @@ void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *
 {
 	static const char *const name[PARTS] = {"prefill pool", "decode pool", "busiest link"};
 	size_t n = r->samples.n, w = n / 20 ? n / 20 : 1, at;
+	struct series series = {s, r, NULL};
 	struct span p[PARTS];
 	enum part best = PREFILL;
 	char *out = m->bottleneck;
@@ -180,15 +215,17 @@ void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *
 		snprintf(out, sizeof m->bottleneck, "unknown: the run is shorter than run.sample");
 		return;
 	}
+	series.busy = prefill_busy(s, r);
 	for (enum part i = PREFILL; i < PARTS; i++) {
-		p[i] = busiest_span(s, r, i, w);
+		p[i] = busiest_span(&series, i, w);
 		if (p[i].peak > p[best].peak)
 			best = i;
 	}
-	if (p[best].peak >= SATURATED) {
-		name_part(s, r, best, &p[best], m);
+	if (p[best].peak >= SATURATED)
+		name_part(&series, best, &p[best], m);
+	free(series.busy);
+	if (p[best].peak >= SATURATED)
 		return;
-	}
 	at = (size_t)snprintf(out, sizeof m->bottleneck, "none: at most");
 	for (enum part i = PREFILL; i < PARTS; i++)
 		at += (size_t)snprintf(out + at, sizeof m->bottleneck - at, "%s %s %.0f %%", i ? "," : "",

@@ -3,9 +3,11 @@ CLI_TESTS = \
 	%D%/compare.sh \
 	%D%/config.sh \
 	%D%/fit.sh \
+	%D%/golden.sh \
 	%D%/published.sh \
 	%D%/run.sh \
 	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)
-EXTRA_DIST += %D%/lib.sh
+EXTRA_DIST += %D%/lib.sh \
+	tests/golden/across.txt tests/golden/explain.txt tests/golden/pair.txt tests/golden/run.csv tests/golden/run.txt

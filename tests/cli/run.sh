@@ -48,6 +48,23 @@ speaks "what no decode node can hold is refused" "49 refused (decode_capacity)" 
 	--set hardware=a800-x8-analytic
 speaks "a cut-off run counts what is unfinished" "unfinished" run --set run.until=3500ms
 
+# The signal comes while the trace is still being read: longer than a pipe holds, so that the program is listening.
+awk 'BEGIN {
+	for (i = 0; i < 2000; i++)
+		printf "{\"timestamp\": %d, \"input_length\": 500, \"output_length\": 5, \"hash_ids\": [%d]}\n", i * 100, i
+}' >"$tap_dir/long.jsonl"
+mkfifo "$tap_dir/pipe"
+"$mooncake" run "$scenario" -q --set trace.path=- -f json -o "$tap_dir/cut.json" <"$tap_dir/pipe" 2>"$tap_dir/stderr" &
+pid=$!
+{
+	cat "$tap_dir/long.jsonl"
+	kill -TERM $pid
+} >"$tap_dir/pipe"
+wait $pid
+silent "interrupted: exit 1" test $? -eq 1
+speaks "interrupted: results so far are marked" '"incomplete": true' cat "$tap_dir/cut.json"
+speaks "interrupted: it is told" "interrupted" cat "$tap_dir/stderr"
+
 refused "no scenario" "none.json" 2 "$mooncake" run "$tap_dir/none.json" -o "$out"
 refused "no operand" "one scenario" 2 "$mooncake" run
 refused "a mistyped option" "--out-dir" 2 run --outdir x -o "$out"

@@ -271,12 +271,22 @@ static void expect_bottleneck(struct made *m, const char *start, const char *par
 	ck_assert_msg(strstr(x.bottleneck, part), "%s has no '%s'", x.bottleneck, part);
 }
 
+/* Both prefill instances compute from one second to another. */
+static void prefill_between(struct made *m, mc_time from, mc_time to)
+{
+	for (int64_t i = 0; i < m->result.n_rows; i++) {
+		m->result.row[i].prefill_start = i < 2 ? from * MC_NS_PER_S : -1;
+		m->result.row[i].prefill_end = i < 2 ? to * MC_NS_PER_S : -1;
+	}
+}
+
 START_TEST(bottlenecks)
 {
 	struct made m;
 	struct mc_sample *s;
 
 	made_init(&m, 2, 10);
+	prefill_between(&m, 0, 0);
 	expect_bottleneck(&m, "unknown", "run.sample");
 	made_samples(&m, 100);
 	s = m.result.samples.at;
@@ -286,16 +296,16 @@ START_TEST(bottlenecks)
 	for (int i = 40; i < 60; i++)
 		s[i].link_ratio_max = 0.8, s[i].link_max = 4;
 	expect_bottleneck(&m, "link decode0.in, 80 % busy from 390 s to 590 s", "");
-	for (int i = 10; i < 20; i++)
-		s[i].prefill_running = 2, s[i].prefill_wait_mean = 3 * MC_NS_PER_S,
-		s[i].prefill_wait_max = 5 * MC_NS_PER_S;
-	expect_bottleneck(&m, "prefill pool, 100 % busy from 90 s to 190 s", "3.0 s on average, 5.0 s");
+	prefill_between(&m, 100, 200);
+	for (int i = 10; i < 21; i++)
+		s[i].prefill_wait_mean = 3 * MC_NS_PER_S, s[i].prefill_wait_max = 5 * MC_NS_PER_S;
+	expect_bottleneck(&m, "prefill pool, 100 % busy from 100 s to 200 s", "3.0 s on average, 5.0 s");
 	for (int i = 70; i < 90; i++)
 		s[i].decode_iteration_max = 150 * MC_NS_PER_MS, s[i].decode_batch_max = 9;
 	expect_bottleneck(&m, "decode pool, iterations of 150 ms at batch 9", "from 690 s to 890 s");
 	/* One busy sample is no bottleneck: the window is a twentieth of the run. */
 	made_samples(&m, 100);
-	m.result.samples.at[50].prefill_running = 2;
+	prefill_between(&m, 503, 513);
 	expect_bottleneck(&m, "none", "prefill pool 20 %");
 	made_fini(&m);
 }
