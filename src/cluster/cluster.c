@@ -213,6 +213,8 @@ static void collect(struct mc_cluster *c)
 static void cluster_fini(struct mc_cluster *c)
 {
 	mc_conductor_fini(&c->conductor);
+	/* Takes its events out of the loop, which in a run that was cut off holds those of the instances, too. */
+	mc_net_free(c->net);
 	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
 		mc_prefill_fini(&c->prefill[i]);
 		mc_pool_free(c->pool[i]);
@@ -223,7 +225,6 @@ static void cluster_fini(struct mc_cluster *c)
 	free(c->prefill);
 	free(c->decode);
 	mc_index_free(c->index);
-	mc_net_free(c->net);
 	mc_view_fini(&c->view);
 	mc_loop_fini(&c->loop);
 	for (size_t i = 0; i < c->chunks.n; i++)
