@@ -20,9 +20,9 @@ void mc_ci_mean(const double *x, size_t n, double level, struct mc_ci *out)
 	*out = (struct mc_ci){.half = INFINITY, .n = n};
 	if (!n)
 		return;
-	for (size_t i = 0; i < n; i++)
-		sum += x[i];
-	out->mean = sum / (double)n;
+	for (size_t i = 0; i < n; i++) /* from the first value, so that equal ones have exactly no spread */
+		sum += x[i] - x[0];
+	out->mean = x[0] + sum / (double)n;
 	if (n < 2)
 		return;
 	for (size_t i = 0; i < n; i++)

@@ -102,11 +102,26 @@ START_TEST(batch_means_cover)
 }
 END_TEST
 
+/* Values that are equal have no spread, not one of rounding. */
+START_TEST(equal_values)
+{
+	double x[7];
+	struct mc_ci ci;
+
+	for (int i = 0; i < 7; i++)
+		x[i] = 1.34971646004;
+	mc_ci_mean(x, 7, 0.95, &ci);
+	ck_assert(ci.mean == x[0]);
+	ck_assert(ci.half == 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("ci");
 	TCase *t = tcase_create("ci");
 
+	tcase_add_test(t, equal_values);
 	tcase_add_test(t, table_of_student);
 	tcase_add_test(t, by_hand);
 	tcase_add_test(t, too_few);
