@@ -213,7 +213,7 @@ static void collect(struct mc_cluster *c)
 static void cluster_fini(struct mc_cluster *c)
 {
 	mc_conductor_fini(&c->conductor);
-	/* Takes its events out of the loop, which in a run that was cut off holds those of the instances, too. */
+	/* Takes its events out of the loop, where those of the instances are, too, when a run was cut off. */
 	mc_net_free(c->net);
 	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
 		mc_prefill_fini(&c->prefill[i]);
