@@ -51,6 +51,8 @@ void mc_cluster_check(struct mc_cluster *c)
 	}
 	for (uint32_t i = 0; i < c->view.n_decode && !c->err->rc; i++)
 		check_decode(c, i);
+	if (!c->err->rc && mc_tree_check(c->tree, c->err))
+		c->loop.stop = true;
 	if (!c->err->rc && mc_net_check(c->net, c->err))
 		c->loop.stop = true;
 }

@@ -120,8 +120,7 @@ static void init_prefill(struct mc_cluster *c, uint32_t n)
 	c->pool = mc_xcalloc(n, sizeof *c->pool);
 	c->prefill = mc_xcalloc(n, sizeof *c->prefill);
 	for (uint32_t i = 0; i < n; i++) {
-		c->pool[i] = mc_pool_new(c->index, i, blocks, mc_evictor_find(s->kv.evict));
-		c->view.prefill[i].pool = c->pool[i];
+		c->pool[i] = mc_pool_new(c->tree, i, blocks, mc_evictor_find(s->kv.evict));
 		mc_prefill_init(&c->prefill[i], &c->loop, c->cost, &ops);
 		mc_prefill_set_group(&c->prefill[i], group, s->cluster.prefill_chunk);
 		mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
@@ -154,10 +153,10 @@ static int cluster_init(struct mc_cluster *c)
 
 	mc_loop_init(&c->loop);
 	c->net = mc_net_new(&c->loop, MC_EV_NET);
-	c->index = mc_index_new();
+	c->tree = mc_tree_new();
 	mc_view_init(&c->view, n_prefill, n_decode);
 	c->view.cost = c->cost;
-	c->view.index = c->index;
+	c->view.tree = c->tree;
 	c->view.block_tokens = c->trace->block_tokens;
 	c->view.group = (uint32_t)s->cluster.prefill_group;
 	c->view.chunk = s->cluster.prefill_chunk;
@@ -224,13 +223,13 @@ static void cluster_fini(struct mc_cluster *c)
 	free(c->pool);
 	free(c->prefill);
 	free(c->decode);
-	mc_index_free(c->index);
+	mc_tree_free(c->tree);
 	mc_view_fini(&c->view);
 	mc_loop_fini(&c->loop);
 	for (size_t i = 0; i < c->chunks.n; i++)
 		free(c->chunks.at[i]);
 	mc_vec_fini(&c->chunks);
-	mc_vec_fini(&c->slots);
+	mc_vec_fini(&c->steps);
 	free(c->link_seen);
 }
 

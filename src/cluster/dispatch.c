@@ -212,9 +212,9 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	row->decided = c->view.now = c->loop.now;
 	prompt.block = t->block + t->first[request];
 	prompt.n_blocks = (uint32_t)mc_trace_blocks(t, request);
-	mc_vec_reserve(&c->slots, prompt.n_blocks);
-	prompt.slot = c->slots.at;
-	prompt.n_known = mc_index_resolve(c->index, prompt.block, prompt.n_blocks, c->slots.at);
+	mc_vec_reserve(&c->steps, prompt.n_blocks);
+	prompt.step = c->steps.at;
+	prompt.n_steps = mc_tree_trail(c->tree, prompt.block, prompt.n_blocks, c->steps.at);
 	mc_conductor_decide(&c->conductor, &c->view, &prompt, &d);
 	if (c->hooks->explain && c->hooks->explain->request == request)
 		mc_cluster_explain(c, &prompt, &d);

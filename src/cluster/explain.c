@@ -22,7 +22,7 @@ void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
 		struct mc_score *at = &x->score[i];
 
 		at->prefill = i;
-		at->local = mc_pool_match(c->view.prefill[i].pool, prompt->slot, prompt->n_known);
+		at->local = mc_view_match(&c->view, prompt, i);
 		mc_search_score(&s, &c->view, prompt, &best, at);
 	}
 	for (uint32_t i = 0; i < x->n_decode; i++)

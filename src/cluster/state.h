@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "des/loop.h"
+#include "kv/pool.h"
 #include "engine/decode.h"
 #include "engine/prefill.h"
 #include "net/flow.h"
@@ -32,7 +33,7 @@ struct mc_cluster {
 	struct mc_err *err; /* first invariant that did not hold */
 	struct mc_loop loop;
 	struct mc_net *net;
-	struct mc_index *index;
+	struct mc_tree *tree;
 	struct mc_pool **pool; /* n_prefill */
 	struct mc_prefill *prefill;
 	struct mc_decode *decode;
@@ -48,8 +49,8 @@ struct mc_cluster {
 		MC_VEC(struct mc_flight *)
 	} chunks; /* of flights, freed at the end */
 	struct {
-		MC_VEC(uint32_t)
-	} slots;                           /* scratch of one decision */
+		MC_VEC(struct mc_step)
+	} steps;                           /* scratch of one decision */
 	double *link_seen;                 /* bytes of each link at the last sample */
 	mc_time sampled;                   /* when that was */
 	uint64_t input_tokens, hit_tokens; /* dispatched so far */

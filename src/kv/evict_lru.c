@@ -65,6 +65,21 @@ static void append(void *state, uint32_t entry)
 	l->last = entry;
 }
 
+/* Right behind it: used as recently, and as a parent longer to stay. */
+static void split(void *state, uint32_t lead, uint32_t rest, bool unpinned)
+{
+	struct lru *l = state;
+	uint32_t next;
+
+	insert(state, lead);
+	if (!unpinned)
+		return;
+	next = l->link.at[rest].next;
+	l->link.at[lead] = (struct link){.prev = rest, .next = next};
+	l->link.at[rest].next = lead;
+	*(next == MC_NONE ? &l->last : &l->link.at[next].prev) = lead;
+}
+
 static uint32_t victim(void *state)
 {
 	const struct lru *l = state;
@@ -81,5 +96,6 @@ const struct mc_evictor mc_evictor_lru = {
     .pin = leave,
     .unpin = append,
     .remove = leave,
+    .split = split,
     .victim = victim,
 };

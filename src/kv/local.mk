@@ -3,8 +3,9 @@ KV_EVICTORS = \
 	%D%/evict_lru.c
 libmooncake_a_SOURCES += $(KV_EVICTORS) \
 	%D%/evict.c %D%/evict.h \
-	%D%/index.c %D%/index.h \
-	%D%/pool.c %D%/pool.h
+	%D%/pool.c %D%/pool.h \
+	%D%/run.h \
+	%D%/tree.c %D%/tree.h
 nodist_libmooncake_a_SOURCES += %D%/evict_registry.c
 BUILT_SOURCES += %D%/evict_registry.c
 CLEANFILES += %D%/evict_registry.c

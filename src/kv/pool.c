@@ -3,22 +3,19 @@
 #include <assert.h>
 
 #include "base/vec.h"
+#include "kv/run.h"
 
-enum {
-	EVICT_BATCH = 32, /* victims dropped together */
-	AHEAD = 8,        /* buckets fetched ahead of their insertion */
-};
-
+/* The pool's copy of a run. */
 struct entry {
-	uint32_t slot; /* in the index; MC_NONE: free */
-	uint32_t
-	    parent; /* the block before it, always present; MC_NONE: first of a prompt. Free: the next free */
-	uint32_t children; /* present blocks that are chained to it */
-	uint32_t pins : 31, resident : 1;
+	uint32_t run;      /* MC_NONE: free */
+	uint32_t parent;   /* entry of the run before it, always whole; MC_NONE: first of a prompt. Free: the
+			      next free */
+	uint32_t children; /* entries that are chained to it */
+	uint32_t pins;
 };
 
 struct mc_pool {
-	struct mc_index *ix;
+	struct mc_tree *tree;
 	const struct mc_evictor *evictor;
 	void *order; /* the evictor's state */
 	struct {
@@ -29,18 +26,27 @@ struct mc_pool {
 	struct mc_pool_stats stats;
 };
 
-struct mc_pool *mc_pool_new(struct mc_index *ix, uint32_t node, uint32_t capacity,
+/* As far as a lease has come along its prompt. */
+struct walk {
+	uint32_t depth; /* blocks */
+	uint32_t run, entry;
+};
+
+struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capacity,
 			    const struct mc_evictor *evictor)
 {
 	struct mc_pool *p = mc_xcalloc(1, sizeof *p);
 
 	assert(capacity && capacity <= MC_NONE / 2);
-	p->ix = ix;
+	p->tree = tree;
 	p->node = node;
 	p->free = MC_NONE;
 	p->stats.capacity = capacity;
 	p->evictor = evictor;
 	p->order = evictor->create(capacity);
+	while (tree->pool.n <= node)
+		mc_vec_push(&tree->pool, NULL);
+	tree->pool.at[node] = p;
 	return p;
 }
 
@@ -53,62 +59,40 @@ void mc_pool_free(struct mc_pool *p)
 	free(p);
 }
 
-/* Both matches are binary searches: a node that holds a block holds all blocks before it. */
-uint32_t mc_pool_match(const struct mc_pool *p, const uint32_t *slot, uint32_t n)
+static uint32_t least(uint32_t a, uint32_t b)
 {
-	uint32_t lo = 0;
+	return a < b ? a : b;
+}
 
-	while (lo < n) {
-		uint32_t mid = lo + (n - lo) / 2;
+static struct mc_run *run_of(const struct mc_pool *p, uint32_t e)
+{
+	return &p->tree->run.at[p->entry.at[e].run];
+}
 
-		if (mc_index_at(p->ix, slot[mid], p->node))
-			lo = mid + 1;
-		else
-			n = mid;
+static struct mc_copy *copy_of(const struct mc_pool *p, uint32_t e)
+{
+	struct mc_copy *c = mc_run_copy(run_of(p, e), p->node);
+
+	assert(c && c->entry == e);
+	return c;
+}
+
+static uint32_t entry_new(struct mc_pool *p, const struct entry *it)
+{
+	uint32_t e = p->free;
+
+	if (e == MC_NONE) {
+		e = (uint32_t)p->entry.n;
+		mc_vec_push(&p->entry, *it);
+	} else {
+		p->free = p->entry.at[e].parent;
+		p->entry.at[e] = *it;
 	}
-	return lo;
+	return e;
 }
 
-uint32_t mc_pool_match_resident(const struct mc_pool *p, const uint32_t *slot, uint32_t n)
-{
-	uint32_t lo = 0;
-
-	while (lo < n) {
-		uint32_t mid = lo + (n - lo) / 2;
-		const struct mc_holder *h = mc_index_at(p->ix, slot[mid], p->node);
-
-		if (h && h->resident)
-			lo = mid + 1;
-		else
-			n = mid;
-	}
-	return lo;
-}
-
-/* The entry of a block, MC_NONE: not here. */
-static uint32_t find(const struct mc_pool *p, uint64_t id)
-{
-	uint32_t slot = mc_index_find(p->ix, id);
-	const struct mc_holder *h = slot == MC_NONE ? NULL : mc_index_at(p->ix, slot, p->node);
-
-	return h ? h->entry : MC_NONE;
-}
-
-static void pin_chain(struct mc_pool *p, struct mc_lease lease)
-{
-	uint32_t depth = 0;
-
-	for (uint32_t e = lease.tail; e != MC_NONE; e = p->entry.at[e].parent, depth++) {
-		if (!p->entry.at[e].pins++) {
-			p->evictor->pin(p->order, e);
-			p->stats.pinned++;
-		}
-	}
-	assert(depth == lease.held); /* else: ids that are not chained to their prefix */
-}
-
-/* First half of a block's end: out of the order and of its chain. */
-static void unlink_entry(struct mc_pool *p, uint32_t e)
+/* The pool gives up an unpinned entry without children. */
+static void entry_drop(struct mc_pool *p, uint32_t e)
 {
 	struct entry *it = &p->entry.at[e];
 
@@ -116,126 +100,152 @@ static void unlink_entry(struct mc_pool *p, uint32_t e)
 	p->evictor->remove(p->order, e);
 	if (it->parent != MC_NONE)
 		p->entry.at[it->parent].children--;
-	p->stats.present--;
-	p->stats.resident -= it->resident;
-}
-
-/* Second half: out of the index. */
-static void forget(struct mc_pool *p, uint32_t e)
-{
-	struct entry *it = &p->entry.at[e];
-
-	mc_index_remove(p->ix, it->slot, p->node);
-	it->slot = MC_NONE;
-	it->parent = p->free;
+	mc_run_copy_remove(p->tree, it->run, p->node);
+	*it = (struct entry){.run = MC_NONE, .parent = p->free};
 	p->free = e;
 }
 
-/*
- * Evict n blocks, or as many as can go. A few at a time, so that what the index will touch for each (its
- * slot, then its bucket) is fetched from memory for all of them at once.
- */
-static void evict(struct mc_pool *p, uint32_t n)
+uint32_t mc_pool_entry_split(struct mc_pool *p, uint32_t e, uint32_t first)
 {
-	uint32_t batch[EVICT_BATCH], k;
+	struct entry *it = &p->entry.at[e];
+	uint32_t lead = entry_new(p, &(struct entry){first, it->parent, 1, it->pins});
 
-	do {
-		for (k = 0; k < n && k < EVICT_BATCH; k++) {
-			batch[k] = p->evictor->victim(p->order);
-			if (batch[k] == MC_NONE)
-				break;
-			unlink_entry(p, batch[k]);
-			mc_index_prefetch_slot(p->ix, p->entry.at[batch[k]].slot);
-		}
-		for (uint32_t i = 0; i < k; i++)
-			mc_index_prefetch(p->ix, mc_index_id(p->ix, p->entry.at[batch[i]].slot));
-		for (uint32_t i = 0; i < k; i++)
-			forget(p, batch[i]);
-		p->stats.evicted += k;
-		n -= k;
-	} while (n && k == EVICT_BATCH);
+	it = &p->entry.at[e]; /* the table may have moved */
+	it->parent = lead;
+	p->evictor->split(p->order, lead, e, !it->pins);
+	return lead;
 }
 
-/* A promised block, pinned once, chained to parent, which is pinned and thus stays. */
-static uint32_t insert(struct mc_pool *p, uint64_t id, uint32_t parent)
+void mc_pool_entry_move(struct mc_pool *p, uint32_t e, uint32_t run)
 {
-	uint32_t e = p->free;
+	p->entry.at[e].run = run;
+}
 
-	if (e != MC_NONE) {
-		p->free = p->entry.at[e].parent;
-	} else {
-		e = (uint32_t)p->entry.n;
-		mc_vec_reserve(&p->entry, p->entry.n + 1);
-		p->entry.n++;
+/* Pin what is here of the prompt; runs are cut where this lease leaves them. */
+static void pin_present(struct mc_pool *p, const uint64_t *id, uint32_t n, struct walk *w)
+{
+	struct mc_tree *t = p->tree;
+
+	while (w->depth < n) {
+		uint32_t run = mc_run_find(t, id[w->depth]), k;
+		struct mc_copy *c = run == MC_NONE ? NULL : mc_run_copy(&t->run.at[run], p->node);
+		struct entry *it;
+
+		if (!c)
+			return;
+		k = least(mc_run_common(&t->run.at[run], id + w->depth, n - w->depth), c->held);
+		if (k < t->run.at[run].n) {
+			run = mc_run_split(t, run, k);
+			c = mc_run_copy(&t->run.at[run], p->node);
+		}
+		it = &p->entry.at[c->entry];
+		if (!it->pins++) {
+			p->evictor->pin(p->order, c->entry);
+			p->stats.pinned += k;
+		}
+		*w = (struct walk){w->depth + k, run, c->entry};
 	}
-	p->entry.at[e] = (struct entry){
-	    .slot = mc_index_add(p->ix, id, p->node, e, false),
-	    .parent = parent,
-	    .pins = 1,
-	};
-	if (parent != MC_NONE)
-		p->entry.at[parent].children++;
-	p->evictor->insert(p->order, e);
-	p->stats.present++;
-	p->stats.pinned++;
-	p->stats.inserted++;
-	return e;
+}
+
+/* Evict from the tails of the evictor's choice until `need` blocks fit, if possible; returns how many fit, at
+ * most need. */
+static uint32_t make_room(struct mc_pool *p, uint32_t need)
+{
+	struct mc_pool_stats *s = &p->stats;
+
+	while (s->capacity - s->present < need) {
+		uint32_t v = p->evictor->victim(p->order), take;
+		struct mc_copy *c;
+
+		if (v == MC_NONE)
+			return s->capacity - s->present;
+		c = copy_of(p, v);
+		assert(!p->entry.at[v].pins && !p->entry.at[v].children && c->resident == c->held);
+		take = least(need - (s->capacity - s->present), c->held);
+		s->present -= take;
+		s->resident -= take;
+		s->evicted += take;
+		if (take == c->held)
+			entry_drop(p, v);
+		else
+			mc_run_copy_set(run_of(p, v), c, c->held - take, c->held - take);
+	}
+	return need;
+}
+
+/* Promise the prompt's blocks from where the walk stands, as far as there is room for them. */
+static void promise(struct mc_pool *p, const uint64_t *id, uint32_t n, struct walk *w)
+{
+	struct mc_tree *t = p->tree;
+	uint32_t room = make_room(p, n - w->depth), end = w->depth + room;
+
+	p->stats.refused += n - end;
+	p->stats.present += room;
+	p->stats.pinned += room;
+	p->stats.inserted += room;
+	while (w->depth < end) {
+		uint32_t run = mc_run_find(t, id[w->depth]), k = end - w->depth, e;
+
+		if (run == MC_NONE) {
+			run = mc_run_add(t, w->run, id + w->depth, k);
+		} else {
+			k = mc_run_common(&t->run.at[run], id + w->depth, k);
+			if (k < t->run.at[run].n)
+				run = mc_run_split(t, run, k);
+		}
+		e = entry_new(p, &(struct entry){run, w->entry, 0, 1});
+		if (w->entry != MC_NONE)
+			p->entry.at[w->entry].children++;
+		p->evictor->insert(p->order, e);
+		mc_run_copy_add(t, run, &(struct mc_copy){p->node, e, k, 0});
+		*w = (struct walk){w->depth + k, run, e};
+	}
 }
 
 struct mc_lease mc_pool_acquire(struct mc_pool *p, const uint64_t *id, uint32_t n)
 {
-	struct mc_lease lease = {.tail = MC_NONE};
-	uint32_t hi = n, room;
+	struct walk w = {0, MC_NONE, MC_NONE};
 
-	while (lease.held < hi) {
-		uint32_t mid = lease.held + (hi - lease.held) / 2, e = find(p, id[mid]);
-
-		if (e != MC_NONE) {
-			lease.tail = e;
-			lease.held = mid + 1;
-		} else {
-			hi = mid;
-		}
-	}
-	pin_chain(p, lease);
-	for (uint32_t i = lease.held; i < n && i < lease.held + AHEAD; i++)
-		mc_index_prefetch(p->ix, id[i]);
-	room = p->stats.capacity - p->stats.present;
-	if (n - lease.held > room)
-		evict(p, n - lease.held - room);
-	for (; lease.held < n && p->stats.present < p->stats.capacity; lease.held++) {
-		if (n - lease.held > AHEAD)
-			mc_index_prefetch(p->ix, id[lease.held + AHEAD]);
-		lease.tail = insert(p, id[lease.held], lease.tail);
-	}
-	p->stats.refused += n - lease.held;
-	return lease;
+	pin_present(p, id, n, &w);
+	promise(p, id, n, &w);
+	return (struct mc_lease){w.entry, w.depth};
 }
 
 struct mc_lease mc_pool_pin(struct mc_pool *p, const uint64_t *id, uint32_t n)
 {
-	struct mc_lease lease = {.tail = n ? find(p, id[n - 1]) : MC_NONE, .held = n};
+	struct walk w = {0, MC_NONE, MC_NONE};
 
-	pin_chain(p, lease);
-	return lease;
+	pin_present(p, id, n, &w);
+	assert(w.depth == n);
+	return (struct mc_lease){w.entry, w.depth};
+}
+
+/* Is this block of the lease resident? */
+static bool is_resident(const struct mc_pool *p, const struct mc_lease *lease, uint32_t block)
+{
+	uint32_t e = lease->tail;
+
+	while (run_of(p, e)->first > block)
+		e = p->entry.at[e].parent;
+	return block - run_of(p, e)->first < copy_of(p, e)->resident;
 }
 
 void mc_pool_commit(struct mc_pool *p, const struct mc_lease *lease, uint32_t from, uint32_t depth)
 {
-	uint32_t first = lease->tail, e, i;
-
 	assert(from <= depth && depth <= lease->held);
-	for (i = lease->held; i > depth; i--)
-		first = p->entry.at[first].parent;
-	/* Up to the last resident block, or the one before `from`. */
-	for (e = first; i > from && !p->entry.at[e].resident; i--)
-		e = p->entry.at[e].parent;
-	if (e != MC_NONE && !p->entry.at[e].resident)
+	if (from == depth || (from && !is_resident(p, lease, from - 1)))
 		return;
-	for (i = first; i != e; i = p->entry.at[i].parent) {
-		p->entry.at[i].resident = 1;
-		mc_index_set_resident(p->ix, p->entry.at[i].slot, p->node);
-		p->stats.resident++;
+	for (uint32_t e = lease->tail; e != MC_NONE; e = p->entry.at[e].parent) {
+		struct mc_run *r = run_of(p, e);
+		struct mc_copy *c = copy_of(p, e);
+		uint32_t upto = depth > r->first ? least(depth - r->first, c->held) : 0;
+
+		if (r->first + c->held <= from)
+			break;
+		if (upto <= c->resident)
+			continue;
+		p->stats.resident += upto - c->resident;
+		mc_run_copy_set(r, c, c->held, upto);
 	}
 }
 
@@ -244,23 +254,23 @@ void mc_pool_release(struct mc_pool *p, struct mc_lease *lease)
 	uint32_t parent;
 
 	for (uint32_t e = lease->tail; e != MC_NONE; e = parent) {
-		struct entry *it = &p->entry.at[e];
+		struct mc_copy *c = copy_of(p, e);
+		uint32_t lost = c->held - c->resident;
 
-		parent = it->parent;
-		assert(it->pins && lease->held);
-		lease->held--;
-		if (--it->pins)
+		parent = p->entry.at[e].parent;
+		if (--p->entry.at[e].pins)
 			continue;
-		p->stats.pinned--;
+		assert(!lost || !p->entry.at[e].children);
 		p->evictor->unpin(p->order, e);
-		if (!it->resident) {
-			unlink_entry(p, e);
-			forget(p, e);
-			p->stats.dropped++;
-		}
+		p->stats.pinned -= c->held;
+		p->stats.present -= lost;
+		p->stats.dropped += lost;
+		if (!c->resident)
+			entry_drop(p, e);
+		else if (lost)
+			mc_run_copy_set(run_of(p, e), c, c->resident, c->resident);
 	}
-	assert(!lease->held);
-	lease->tail = MC_NONE;
+	*lease = (struct mc_lease){MC_NONE, 0};
 }
 
 struct mc_pool_stats mc_pool_stats(const struct mc_pool *p)
@@ -268,41 +278,42 @@ struct mc_pool_stats mc_pool_stats(const struct mc_pool *p)
 	return p->stats;
 }
 
-static int entry_check(const struct mc_pool *p, uint32_t e, struct mc_err *err)
-{
-	const struct entry *it = &p->entry.at[e], *up;
-	const struct mc_holder *h = mc_index_at(p->ix, it->slot, p->node);
-
-	if (!h || h->entry != e || h->resident != it->resident)
-		return mc_err_set(err, MC_FAIL, "pool %u: the index disagrees about entry %u", p->node, e);
-	if (!it->pins && !it->resident)
-		return mc_err_set(err, MC_FAIL, "pool %u: entry %u is promised by nobody", p->node, e);
-	if (it->parent == MC_NONE)
-		return 0;
-	up = &p->entry.at[it->parent];
-	if (it->parent >= p->entry.n || up->slot == MC_NONE)
-		return mc_err_set(err, MC_FAIL, "pool %u: entry %u outlived its prefix", p->node, e);
-	if (it->resident && !up->resident)
-		return mc_err_set(err, MC_FAIL, "pool %u: entry %u is resident after a promised one", p->node,
-				  e);
-	return 0;
-}
-
-/* What the children of every entry add up to. */
+/* What is found of an entry's children. */
 struct sum {
 	uint32_t children;
 	uint64_t pins;
 };
+
+static const char *entry_check(const struct mc_pool *p, uint32_t e)
+{
+	const struct entry *it = &p->entry.at[e];
+	struct mc_run *r = run_of(p, e);
+	const struct mc_copy *c = r->id ? mc_run_copy(r, p->node) : NULL;
+
+	if (!c || c->entry != e)
+		return "is not known to the tree";
+	if (!it->pins && c->resident != c->held)
+		return "is promised and has no lease";
+	if (it->parent == MC_NONE)
+		return r->parent == MC_NONE ? NULL : "has lost its parent";
+	if (p->entry.at[it->parent].run != r->parent)
+		return "has another parent than its run";
+	if (copy_of(p, it->parent)->held != run_of(p, it->parent)->n)
+		return "hangs on a parent that is not whole";
+	if (c->resident && copy_of(p, it->parent)->resident != run_of(p, it->parent)->n)
+		return "is resident before its parent";
+	return NULL;
+}
 
 static int sums_check(const struct mc_pool *p, const struct sum *sum, struct mc_err *err)
 {
 	for (size_t e = 0; e < p->entry.n; e++) {
 		const struct entry *it = &p->entry.at[e];
 
-		if (it->slot != MC_NONE && (it->children != sum[e].children || it->pins < sum[e].pins))
+		if (it->run != MC_NONE && (it->children != sum[e].children || it->pins < sum[e].pins))
 			return mc_err_set(err, MC_FAIL,
 					  "pool %u: entry %zu has %u children, %u pins; found %u, %llu",
-					  p->node, e, it->children, (uint32_t)it->pins, sum[e].children,
+					  p->node, e, it->children, it->pins, sum[e].children,
 					  (unsigned long long)sum[e].pins);
 	}
 	return 0;
@@ -310,44 +321,41 @@ static int sums_check(const struct mc_pool *p, const struct sum *sum, struct mc_
 
 static int counts_check(const struct mc_pool *p, struct mc_err *err)
 {
-	struct mc_pool_stats s = p->stats;
-	uint32_t present = 0, resident = 0, pinned = 0, unused = 0;
+	const struct mc_pool_stats *s = &p->stats;
+	uint32_t present = 0, resident = 0, pinned = 0;
 
-	for (size_t e = 0; e < p->entry.n; e++) {
-		if (p->entry.at[e].slot == MC_NONE)
+	for (uint32_t e = 0; e < p->entry.n; e++) {
+		if (p->entry.at[e].run == MC_NONE)
 			continue;
-		present++;
-		resident += p->entry.at[e].resident;
-		pinned += p->entry.at[e].pins > 0;
+		present += copy_of(p, e)->held;
+		resident += copy_of(p, e)->resident;
+		pinned += p->entry.at[e].pins ? copy_of(p, e)->held : 0;
 	}
-	for (uint32_t e = p->free; e != MC_NONE; e = p->entry.at[e].parent)
-		unused++;
-	if (present != s.present || resident != s.resident || pinned != s.pinned || present > s.capacity ||
-	    present + unused != p->entry.n || s.inserted != present + s.evicted + s.dropped)
-		return mc_err_set(
-		    err, MC_FAIL,
-		    "pool %u: %u present, %u resident, %u pinned, %u free entries; counted %u, %u, %u, %zu",
-		    p->node, present, resident, pinned, unused, s.present, s.resident, s.pinned,
-		    p->entry.n - s.present);
+	if (present != s->present || resident != s->resident || pinned != s->pinned ||
+	    present > s->capacity || s->inserted != present + s->evicted + s->dropped)
+		return mc_err_set(err, MC_FAIL,
+				  "pool %u: %u present, %u resident, %u pinned; counted %u, %u, %u", p->node,
+				  present, resident, pinned, s->present, s->resident, s->pinned);
 	return 0;
 }
 
 int mc_pool_check(const struct mc_pool *p, struct mc_err *err)
 {
 	struct sum *sum = mc_xcalloc(p->entry.n, sizeof *sum);
-	int rc = counts_check(p, err);
+	int rc = 0;
 
 	for (uint32_t e = 0; !rc && e < p->entry.n; e++) {
 		const struct entry *it = &p->entry.at[e];
+		const char *bad = it->run == MC_NONE ? NULL : entry_check(p, e);
 
-		if (it->slot == MC_NONE)
-			continue;
-		rc = entry_check(p, e, err);
-		if (!rc && it->parent != MC_NONE) {
+		if (bad)
+			rc = mc_err_set(err, MC_FAIL, "pool %u: entry %u %s", p->node, e, bad);
+		else if (it->run != MC_NONE && it->parent != MC_NONE) {
 			sum[it->parent].children++;
 			sum[it->parent].pins += it->pins;
 		}
 	}
+	rc = rc ? rc : counts_check(p, err);
 	rc = rc ? rc : sums_check(p, sum, err);
 	free(sum);
 	return rc;

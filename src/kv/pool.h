@@ -3,6 +3,10 @@
  * compute or fetch it is dispatched, resident when it is there. Requests hold a lease on the chain that they
  * need: leased (pinned) blocks are never evicted, and no block is evicted before the blocks chained to it.
  *
+ * Blocks are kept as copies of runs (kv/tree.h), an entry each, that are cut where leases end: all blocks of
+ * an entry were leased by the same requests, so one step pins, releases or evicts any number of them, with
+ * exactly the outcome of doing it block by block.
+ *
  * Ids must be chained to their prefix: equal ids have equal ids before them, and a prompt names no id twice.
  * What a pool holds of a prompt is then a leading part, and so is what is resident of that.
  */
@@ -14,7 +18,7 @@
 
 #include "base/err.h"
 #include "kv/evict.h"
-#include "kv/index.h"
+#include "kv/tree.h"
 
 struct mc_pool;
 
@@ -32,20 +36,15 @@ struct mc_pool_stats {
 	uint64_t refused;           /* not stored: all else was pinned */
 };
 
-/* The index is borrowed and shared; node is this pool's number in it. 1 <= capacity < 2^31 blocks. */
-struct mc_pool *mc_pool_new(struct mc_index *ix, uint32_t node, uint32_t capacity,
+/*
+ * The tree is borrowed and shared by the pools of all nodes; node is this pool's number in it. 1 <= capacity
+ * < 2^31 blocks.
+ */
+struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capacity,
 			    const struct mc_evictor *evictor);
-/* Frees memory alone: the index, which still names the pool's blocks, must not be used any more. NULL is
+/* Frees memory alone: the tree, which still names the pool's blocks, can only be freed after it. NULL is
  * fine. */
 void mc_pool_free(struct mc_pool *pool);
-
-/*
- * How many leading blocks of a resolved prompt (slots from mc_index_resolve) this node holds, promised or
- * resident. O(log n).
- */
-uint32_t mc_pool_match(const struct mc_pool *pool, const uint32_t *slot, uint32_t n);
-/* Of those, the leading resident ones. */
-uint32_t mc_pool_match_resident(const struct mc_pool *pool, const uint32_t *slot, uint32_t n);
 
 /*
  * Lease a prompt's blocks id[0 .. n-1]: present ones are pinned, missing ones are inserted as promised and
@@ -69,7 +68,7 @@ void mc_pool_commit(struct mc_pool *pool, const struct mc_lease *lease, uint32_t
 void mc_pool_release(struct mc_pool *pool, struct mc_lease *lease);
 
 struct mc_pool_stats mc_pool_stats(const struct mc_pool *pool);
-/* Invariants from scratch: chains closed, counts right, index agrees, pins of a chain never grow towards its
+/* Invariants from scratch: chains closed, counts right, tree agrees, pins of a chain never grow towards its
  * tail. */
 int mc_pool_check(const struct mc_pool *pool, struct mc_err *err);
 

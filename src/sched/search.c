@@ -2,37 +2,29 @@
 
 #include <stddef.h>
 
-/* Up to this many holders of a block are looked at one by one; beyond it the block counts as common. */
+/* Up to this many holders of a run are looked at one by one; beyond it the run counts as common. */
 #define RARE 32
 
 struct mc_match mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt)
 {
-	uint32_t lo = 0, hi = prompt->n_known;
-
-	while (lo < hi) { /* residents of deeper blocks are a subset: the number of blocks with any is found
-			     by halving */
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (mc_index_residents(view->index, prompt->slot[mid]))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return (struct mc_match){lo, MC_NONE};
+	return (struct mc_match){mc_tree_best(view->tree, prompt->step, prompt->n_steps), MC_NONE};
 }
 
 void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_match *best)
 {
-	uint32_t n, pick = MC_NONE;
-	const struct mc_holder *h = mc_index_holders(view->index, prompt->slot[best->blocks - 1], &n);
+	uint32_t n, pick = MC_NONE, s = 0, first;
+	const struct mc_copy *c;
 
+	while (prompt->step[s].end < best->blocks)
+		s++;
+	c = mc_tree_copies(view->tree, prompt->step[s].run, &n);
+	first = mc_tree_first(view->tree, prompt->step[s].run);
 	for (uint32_t k = 0; k < n; k++) {
-		uint32_t i = h[k].node;
+		uint32_t i = c[k].node;
 
-		if (!h[k].resident)
+		if (first + c[k].resident < best->blocks)
 			continue;
-		if (pick == MC_NONE || view->prefill[i].sends < view->prefill[pick].sends ||
-		    (view->prefill[i].sends == view->prefill[pick].sends && i < pick))
+		if (pick == MC_NONE || view->prefill[i].sends < view->prefill[pick].sends)
 			pick = i;
 	}
 	best->source = pick;
@@ -78,7 +70,7 @@ void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, 
 	struct mc_match none = {0, MC_NONE};
 
 	out->prefill = i;
-	out->local = mc_pool_match(view->prefill[i].pool, prompt->slot, prompt->n_known);
+	out->local = mc_view_match(view, prompt, i);
 	mc_search_score(&local, view, prompt, &none, out);
 }
 
@@ -90,21 +82,17 @@ static bool better(const struct mc_view *view, const struct mc_score *a, const s
 	return mc_rank_before(&view->prefill_rank, a->prefill, b->prefill);
 }
 
-/* The number of leading blocks that more than RARE instances hold. */
-static uint32_t common_blocks(const struct mc_view *view, const struct mc_prompt *prompt)
+/* The first step of the prompt whose run at most RARE instances have any of; n_steps when there is none. */
+static uint32_t rare_step(const struct mc_view *view, const struct mc_prompt *prompt)
 {
-	uint32_t lo = 0, hi = prompt->n_known, n;
+	uint32_t s = 0, n;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		mc_index_holders(view->index, prompt->slot[mid], &n);
-		if (n > RARE)
-			lo = mid + 1;
-		else
-			hi = mid;
+	for (; s < prompt->n_steps; s++) {
+		mc_tree_copies(view->tree, prompt->step[s].run, &n);
+		if (n <= RARE)
+			break;
 	}
-	return lo;
+	return s;
 }
 
 /*
@@ -139,61 +127,66 @@ static mc_time bound(const struct mc_search *s, const struct mc_view *view, cons
 	return fetch < low ? fetch : low;
 }
 
+/* Score instance i, and keep it if it is the best so far. */
+static void consider(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		     struct mc_match *best, struct mc_score *at, struct mc_score *out)
+{
+	at->local = mc_view_match(view, prompt, at->prefill);
+	mc_search_score(s, view, prompt, best, at);
+	if (better(view, at, out))
+		*out = *at;
+}
+
 void mc_search_run(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		   struct mc_score *out)
 {
 	struct mc_match best = mc_search_best(view, prompt);
-	uint32_t common = common_blocks(view, prompt), n = 0, i;
+	uint32_t rare = rare_step(view, prompt), n;
 	struct mc_rank_walk walk;
 	struct mc_score at;
 	mc_time low;
 
 	out->prefill = MC_NONE;
-	if (common < prompt->n_known) {
-		const struct mc_holder *h = mc_index_holders(view->index, prompt->slot[common], &n);
+	if (rare < prompt->n_steps) {
+		const struct mc_copy *c = mc_tree_copies(view->tree, prompt->step[rare].run, &n);
 
 		for (uint32_t k = 0; k < n; k++) {
-			at.prefill = h[k].node;
-			at.local =
-			    mc_pool_match(view->prefill[at.prefill].pool, prompt->slot, prompt->n_known);
-			mc_search_score(s, view, prompt, &best, &at);
-			if (better(view, &at, out))
-				*out = at;
+			at.prefill = c[k].node;
+			consider(s, view, prompt, &best, &at, out);
 		}
 	}
-	/* All others hold at most `common` blocks. */
-	low = bound(s, view, prompt, &best, common);
+	/* All others hold at most what is before the rare run. */
+	low = bound(s, view, prompt, &best, rare ? prompt->step[rare - 1].end : 0);
 	mc_rank_walk(&walk, &view->prefill_rank);
-	while (mc_rank_next(&walk, &i)) {
-		mc_time least = mc_view_queue(view, i) + low;
+	while (mc_rank_next(&walk, &at.prefill)) {
+		mc_time least = mc_view_queue(view, at.prefill) + low;
 
 		if (out->prefill != MC_NONE &&
 		    (least > out->total ||
-		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
+		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, at.prefill))))
 			break;
-		at.prefill = i;
-		at.local = mc_pool_match(view->prefill[i].pool, prompt->slot, prompt->n_known);
-		mc_search_score(s, view, prompt, &best, &at);
-		if (better(view, &at, out))
-			*out = at;
+		consider(s, view, prompt, &best, &at, out);
 	}
 }
 
-/* Leading blocks that instance i holds, looking through all copies of every block. */
+/* Leading blocks that instance i holds, looking through all copies of every run. */
 static uint32_t scan_match(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i,
 			   bool resident)
 {
-	for (uint32_t b = 0; b < prompt->n_known; b++) {
-		uint32_t n;
-		const struct mc_holder *h = mc_index_holders(view->index, prompt->slot[b], &n);
-		bool held = false;
+	uint32_t blocks = 0;
+
+	for (uint32_t s = 0; s < prompt->n_steps; s++) {
+		uint32_t n, has = 0, first = mc_tree_first(view->tree, prompt->step[s].run);
+		const struct mc_copy *c = mc_tree_copies(view->tree, prompt->step[s].run, &n);
 
 		for (uint32_t k = 0; k < n; k++)
-			held = held || (h[k].node == i && (!resident || h[k].resident));
-		if (!held)
-			return b;
+			if (c[k].node == i)
+				has = resident ? c[k].resident : c[k].held;
+		if (first != blocks || !has)
+			break;
+		blocks = first + has < prompt->step[s].end ? first + has : prompt->step[s].end;
 	}
-	return prompt->n_known;
+	return blocks;
 }
 
 void mc_search_scan(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,

@@ -23,7 +23,7 @@ struct mc_search {
 	double threshold; /* fetch when m* > m_i x threshold */
 };
 
-/* m* without its source: O(log blocks). */
+/* m* without its source. */
 struct mc_match mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt);
 /* Fill in the source of a match with blocks > 0. */
 void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_match *best);

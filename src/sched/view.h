@@ -12,14 +12,12 @@
 #include <stdint.h>
 
 #include "base/time.h"
-#include "kv/index.h"
-#include "kv/pool.h"
+#include "kv/tree.h"
 #include "model/cost.h"
 #include "sched/rank.h"
 
 /* A prefill instance: one node, or a group of nodes that share a prompt by chunked pipeline parallelism. */
 struct mc_view_prefill {
-	const struct mc_pool *pool;
 	mc_time free_at; /* predicted end of all that was given to it; in the past: idle since then */
 	uint32_t sends;  /* transfers that it is the source of and that run at full speed (fetches, late
 			    hand-overs) */
@@ -35,7 +33,7 @@ struct mc_view_decode {
 struct mc_view {
 	mc_time now;
 	const struct mc_cost *cost;
-	const struct mc_index *index;
+	const struct mc_tree *tree; /* who holds what; an instance's number is its node number in it */
 	int64_t block_tokens;
 	uint32_t group; /* nodes of a prefill instance */
 	int64_t chunk;  /* tokens of a prefill chunk */
@@ -53,11 +51,11 @@ struct mc_prompt {
 	uint32_t max_tokens;   /* limit of the output that the client asks for; not a prediction */
 	const uint64_t *block; /* ids, prefix-chained */
 	uint32_t n_blocks;
-	const uint32_t *slot; /* of the leading n_known blocks, that some node holds or was promised */
-	uint32_t n_known;
+	const struct mc_step *step; /* its way through the tree: mc_tree_trail */
+	uint32_t n_steps;
 };
 
-/* cost, index, block_tokens, group, chunk are set by the caller afterwards; pools, too. */
+/* cost, tree, block_tokens, group, chunk are set by the caller afterwards. */
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode);
 void mc_view_fini(struct mc_view *view);
 
@@ -71,6 +69,12 @@ static inline mc_time mc_view_queue(const struct mc_view *view, uint32_t i)
 	mc_time t = view->prefill[i].free_at - view->now;
 
 	return t > 0 ? t : 0;
+}
+
+/* Leading blocks that instance i holds, resident or promised: m_i of Algorithm 1. */
+static inline uint32_t mc_view_match(const struct mc_view *view, const struct mc_prompt *p, uint32_t i)
+{
+	return mc_tree_match(view->tree, p->step, p->n_steps, i);
 }
 
 /* Prompt tokens that need no computing when the leading `blocks` blocks are cached: at least the last token

@@ -1,6 +1,6 @@
 /*
  * bench_kv [POOLS...]: what the KV pools cost a block reference, on conversations that return to their pool
- * most of the time: resolve, match on 8 candidate pools, lease, commit, release; and one hot block held by
+ * most of the time: find, match on 8 candidate pools, lease, commit, release; and one hot run held by
  * 1,000 pools. Load and pools grow together (12,031 requests of some 30 blocks on 8 pools of 5,859; beyond
  * 100 pools half of that a pool), so the figures grow with misses of the processor's caches alone. Medians
  * over batches of the last quarter, when the pools are full.
@@ -23,7 +23,7 @@ enum {
 	ALIVE = 64, /* conversations that may go on, a pool */
 };
 
-enum phase { RESOLVE, MATCH, ACQUIRE, COMMIT, RELEASE, PHASES };
+enum phase { TRAIL, MATCH, ACQUIRE, COMMIT, RELEASE, PHASES };
 
 struct conversation {
 	uint64_t seed;
@@ -38,7 +38,7 @@ struct request {
 struct bench {
 	uint32_t pools;
 	uint64_t rng, refs, all, hits;
-	struct mc_index *ix;
+	struct mc_tree *tree;
 	struct mc_pool **pool;
 	struct mc_lease *flying;
 	struct conversation *alive;
@@ -83,14 +83,15 @@ static void request_run(struct bench *b, const struct request *r, uint64_t seq)
 {
 	struct mc_pool *pool = b->pool[r->pool];
 	struct mc_lease *flying = &b->flying[seq % (FLYING * (uint64_t)b->pools)], lease;
-	uint32_t slot[MAX], known, best = 0;
+	struct mc_step way[MAX];
+	uint32_t steps, best = 0;
 	double t[PHASES + 1];
 
-	t[RESOLVE] = now_ns();
-	known = mc_index_resolve(b->ix, r->id, r->n, slot);
+	t[TRAIL] = now_ns();
+	steps = mc_tree_trail(b->tree, r->id, r->n, way);
 	t[MATCH] = now_ns();
 	for (uint32_t k = 0; k < CANDIDATES; k++) {
-		uint32_t m = mc_pool_match(b->pool[(r->pool + k) % b->pools], slot, known);
+		uint32_t m = mc_tree_match(b->tree, way, steps, (r->pool + k) % b->pools);
 
 		best = m > best ? m : best;
 	}
@@ -145,9 +146,9 @@ static double median(double *at, size_t n)
 
 static void run(uint32_t pools)
 {
-	static const char *const name[] = {"resolve", "match", "acquire", "commit", "release"};
+	static const char *const name[] = {"trail", "match", "acquire", "commit", "release"};
 	uint64_t requests = (uint64_t)pools * (pools > 100 ? REQUESTS / 2 : REQUESTS), seq = 0;
-	struct bench b = {.pools = pools, .ix = mc_index_new()};
+	struct bench b = {.pools = pools, .tree = mc_tree_new()};
 	double start = now_ns(), total = 0;
 
 	b.pool = mc_xcalloc(pools, sizeof *b.pool);
@@ -155,7 +156,7 @@ static void run(uint32_t pools)
 	b.alive = mc_xcalloc(ALIVE * (size_t)pools, sizeof *b.alive);
 	b.batch = mc_xcalloc(BATCH, sizeof *b.batch);
 	for (uint32_t i = 0; i < pools; i++)
-		b.pool[i] = mc_pool_new(b.ix, i, CAPACITY, mc_evictor_find("lru"));
+		b.pool[i] = mc_pool_new(b.tree, i, CAPACITY, mc_evictor_find("lru"));
 	printf("%u pools of %d: set up in %.2f ms\n", pools, CAPACITY, (now_ns() - start) / 1e6);
 	for (int p = 0; p < PHASES; p++)
 		b.per_block[p] = mc_xcalloc(requests / BATCH + 1, sizeof(double));
@@ -174,7 +175,7 @@ static void run(uint32_t pools)
 	start = now_ns();
 	for (uint32_t i = 0; i < pools; i++)
 		mc_pool_free(b.pool[i]);
-	mc_index_free(b.ix);
+	mc_tree_free(b.tree);
 	printf("  freed in %.2f ms\n", (now_ns() - start) / 1e6);
 	free(b.pool);
 	free(b.flying);
@@ -182,26 +183,35 @@ static void run(uint32_t pools)
 	free(b.batch);
 }
 
-/* One block held by `nodes` pools, given up and taken again by one after the other. */
-static void hot_block(uint32_t nodes)
+/* One chain of ten blocks held by `nodes` pools of ten, given up and taken again by one after the other. */
+static void hot_run(uint32_t nodes)
 {
-	struct mc_index *ix = mc_index_new();
+	struct mc_tree *tree = mc_tree_new();
+	struct mc_pool **pool = mc_xcalloc(nodes, sizeof *pool);
+	uint64_t hot[10], other[10];
+	uint32_t rounds = 300000;
 	double start;
-	uint32_t slot = 0, rounds = 1000000;
 
-	for (uint32_t i = 0; i < nodes; i++)
-		slot = mc_index_add(ix, 1, i, i, true);
-	start = now_ns();
-	for (uint32_t i = 0; i < rounds; i++) {
-		uint32_t node = (uint32_t)(mc_hash_u64(i) % nodes);
-
-		mc_index_remove(ix, slot, node);
-		slot = mc_index_add(ix, 1, node, node, false);
-		mc_index_set_resident(ix, slot, node);
+	for (uint64_t i = 0; i < 10; i++) {
+		hot[i] = mc_hash_u64(i);
+		other[i] = mc_hash_u64(100 + i);
 	}
-	printf("a block on %u nodes: %.0f ns to remove, add and promote a copy\n", nodes,
+	for (uint32_t i = 0; i < nodes; i++)
+		pool[i] = mc_pool_new(tree, i, 10, mc_evictor_find("lru"));
+	start = now_ns();
+	for (uint32_t i = 0; i < rounds; i++) { /* each pool takes turns between the two chains */
+		uint32_t node = (uint32_t)(mc_hash_u64(i) % nodes);
+		struct mc_lease l = mc_pool_acquire(pool[node], i & 1 ? hot : other, 10);
+
+		mc_pool_commit(pool[node], &l, 0, 10);
+		mc_pool_release(pool[node], &l);
+	}
+	printf("a run on up to %u nodes: %.0f ns to lease, commit and release\n", nodes,
 	       (now_ns() - start) / rounds);
-	mc_index_free(ix);
+	for (uint32_t i = 0; i < nodes; i++)
+		mc_pool_free(pool[i]);
+	mc_tree_free(tree);
+	free(pool);
 }
 
 int main(int argc, char **argv)
@@ -212,7 +222,7 @@ int main(int argc, char **argv)
 		run(8);
 		run(800);
 	}
-	hot_block(8);
-	hot_block(1000);
+	hot_run(8);
+	hot_run(1000);
 	return 0;
 }

@@ -12,7 +12,6 @@ UNIT_TESTS = \
 	%D%/test_fit \
 	%D%/test_flow \
 	%D%/test_flow_random \
-	%D%/test_index \
 	%D%/test_loop \
 	%D%/test_map \
 	%D%/test_metrics \
@@ -31,6 +30,7 @@ UNIT_TESTS = \
 	%D%/test_trace_mooncake \
 	%D%/test_trace_reader \
 	%D%/test_trace_stats \
+	%D%/test_tree \
 	%D%/test_units
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)

@@ -24,8 +24,8 @@ END_TEST
  */
 static void random_leases(const struct mc_evictor *ev, uint32_t capacity, uint64_t seed)
 {
-	struct mc_index *ix = mc_index_new();
-	struct mc_pool *pool = mc_pool_new(ix, 0, capacity, ev);
+	struct mc_tree *tree = mc_tree_new();
+	struct mc_pool *pool = mc_pool_new(tree, 0, capacity, ev);
 	struct mc_lease lease[4] = {
 	    {.tail = MC_NONE}, {.tail = MC_NONE}, {.tail = MC_NONE}, {.tail = MC_NONE}};
 	struct rng r = {.at = seed};
@@ -53,9 +53,10 @@ static void random_leases(const struct mc_evictor *ev, uint32_t capacity, uint64
 		id[i] = mc_hash_u64(seed + 1000000 + i);
 	*lease = mc_pool_acquire(pool, id, capacity);
 	ck_assert_uint_eq(lease->held, capacity);
-	ck_assert_uint_eq(mc_index_size(ix), capacity);
+	ck_assert_uint_eq(mc_tree_blocks(tree), capacity);
+	ck_assert_uint_eq(mc_tree_runs(tree), 1);
 	mc_pool_free(pool);
-	mc_index_free(ix);
+	mc_tree_free(tree);
 }
 
 START_TEST(never_a_pinned_or_chained_victim)
@@ -95,6 +96,18 @@ START_TEST(lru_order)
 	ck_assert_uint_eq(ev->victim(s), MC_NONE);
 	ev->unpin(s, 0);
 	ck_assert_uint_eq(ev->victim(s), 0);
+	ev->insert(s, 1);
+	ev->unpin(s, 1);
+	ev->split(s, 2, 0, true); /* the leading part goes after the rest, before what was used later */
+	ev->insert(s, 3);
+	ev->split(s, 4, 3, false); /* pinned ones are in no order yet */
+	ck_assert_uint_eq(ev->victim(s), 0);
+	ev->remove(s, 0);
+	ck_assert_uint_eq(ev->victim(s), 2);
+	ev->remove(s, 2);
+	ck_assert_uint_eq(ev->victim(s), 1);
+	ev->remove(s, 1);
+	ck_assert_uint_eq(ev->victim(s), MC_NONE);
 	ev->destroy(s);
 }
 END_TEST

@@ -117,42 +117,53 @@ static void compare_stats(struct node *o)
 	ck_assert_uint_eq(s.refused, o->refused);
 }
 
-/* All nodes against their oracles; equal counts and every block of the oracle found means equal sets. */
-static void compare(struct mc_index *ix, struct node *node, struct rng *r)
+/* What the tree says of one prompt, against all oracles. */
+static void compare_prompt(struct mc_tree *tree, struct node *node, const uint64_t *id, uint32_t n)
 {
-	struct mc_err err = {0};
-	uint32_t slot[DEEP], known, n, copies = 0, held;
-	uint64_t id[DEEP];
+	struct mc_step way[DEEP];
+	uint32_t steps = mc_tree_trail(tree, id, n, way), known = steps ? way[steps - 1].end : 0, best = 0;
 
-	n = prompt(r, DEEP, id);
-	known = mc_index_resolve(ix, id, n, slot);
 	for (uint32_t k = 0; k < NODES; k++) {
 		struct node *o = &node[k];
 		uint32_t m = 0, mr = 0;
 
-		compare_stats(o);
-		ck_assert_msg(!mc_pool_check(o->pool, &err), "%s", err.text);
-		for (uint32_t i = 0; i < o->n; i++) {
-			uint32_t s = mc_index_find(ix, o->at[i].id);
-			const struct mc_holder *h = s == MC_NONE ? NULL : mc_index_at(ix, s, k);
-
-			ck_assert(h && h->resident == o->at[i].resident);
-		}
 		while (m < n && block(o, id[m]))
 			m++;
 		while (mr < m && block(o, id[mr])->resident)
 			mr++;
+		best = mr > best ? mr : best;
 		ck_assert_uint_ge(known, m);
-		ck_assert_uint_eq(mc_pool_match(o->pool, slot, known), m);
-		ck_assert_uint_eq(mc_pool_match_resident(o->pool, slot, known), mr);
-		for (uint32_t i = 0; i < known; i++) {
-			mc_index_holders(ix, slot[i], &held);
-			copies += k ? 0 : held;
-			copies -= block(o, id[i]) != NULL;
+		ck_assert_uint_eq(mc_tree_match(tree, way, steps, k), m);
+		ck_assert_uint_eq(mc_tree_match_resident(tree, way, steps, k), mr);
+	}
+	ck_assert_uint_eq(mc_tree_best(tree, way, steps), best);
+}
+
+/* All nodes against their oracles: equal counts and every chain of an oracle found means equal sets. */
+static void compare(struct mc_tree *tree, struct node *node, struct rng *r)
+{
+	struct mc_err err = {0};
+	uint64_t id[DEEP];
+
+	for (uint32_t k = 0; k < NODES; k++) {
+		struct node *o = &node[k];
+
+		compare_stats(o);
+		ck_assert_msg(!mc_pool_check(o->pool, &err), "%s", err.text);
+		for (uint32_t i = 0; i < o->n; i++) { /* the chain that ends in this block */
+			uint32_t n = 0;
+
+			for (const struct block *b = &o->at[i]; b; b = b->parent ? block(o, b->parent) : NULL)
+				n++;
+			for (const struct block *b = &o->at[i]; b; b = b->parent ? block(o, b->parent) : NULL)
+				id[--n] = b->id;
+			for (n = 1; n < DEEP && id[n - 1] != o->at[i].id; n++)
+				;
+			compare_prompt(tree, node, id, n);
 		}
 	}
-	ck_assert_uint_eq(copies, 0); /* the index names no copy that no oracle has */
-	ck_assert_msg(!mc_index_check(ix, &err), "%s", err.text);
+	compare_prompt(tree, node, id, prompt(r, DEEP, id));
+	ck_assert_msg(!mc_tree_check(tree, &err), "%s", err.text);
 }
 
 static void step(struct node *o, struct rng *r)
@@ -192,17 +203,17 @@ static void step(struct node *o, struct rng *r)
 START_TEST(equals_the_naive_pool)
 {
 	static const uint32_t capacity[][NODES] = {{1, 2, 3}, {4, 6, 9}, {12, 20, 33}, {64, 41, 1}};
-	struct mc_index *ix = mc_index_new();
+	struct mc_tree *tree = mc_tree_new();
 	struct node *node = calloc(NODES, sizeof *node);
 	struct rng r = {.at = (uint64_t)(_i + 1) << 32};
 
 	for (uint32_t k = 0; k < NODES; k++) {
 		node[k].capacity = capacity[_i % 4][k];
-		node[k].pool = mc_pool_new(ix, k, node[k].capacity, mc_evictor_find("lru"));
+		node[k].pool = mc_pool_new(tree, k, node[k].capacity, mc_evictor_find("lru"));
 	}
 	for (int i = 0; i < 2000; i++) {
 		step(&node[rng_below(&r, NODES)], &r);
-		compare(ix, node, &r);
+		compare(tree, node, &r);
 	}
 	for (uint32_t k = 0; k < NODES; k++) { /* every path was walked */
 		ck_assert(node[k].evicted && node[k].dropped);
@@ -210,22 +221,22 @@ START_TEST(equals_the_naive_pool)
 		mc_pool_free(node[k].pool);
 	}
 	free(node);
-	mc_index_free(ix);
+	mc_tree_free(tree);
 }
 END_TEST
 
 struct one {
-	struct mc_index *ix;
+	struct mc_tree *tree;
 	struct mc_pool *pool;
 	uint64_t id[100];
-	uint32_t slot[100];
+	struct mc_step way[100];
 };
 
 static struct one one_new(uint32_t capacity)
 {
-	struct one o = {.ix = mc_index_new()};
+	struct one o = {.tree = mc_tree_new()};
 
-	o.pool = mc_pool_new(o.ix, 0, capacity, mc_evictor_find("lru"));
+	o.pool = mc_pool_new(o.tree, 0, capacity, mc_evictor_find("lru"));
 	for (uint32_t i = 0; i < 100; i++)
 		o.id[i] = mc_hash_u64(i);
 	return o;
@@ -234,16 +245,16 @@ static struct one one_new(uint32_t capacity)
 static void one_free(struct one *o)
 {
 	mc_pool_free(o->pool);
-	mc_index_free(o->ix);
+	mc_tree_free(o->tree);
 }
 
 static void expect(struct one *o, uint32_t present, uint32_t resident)
 {
 	struct mc_err err = {0};
-	uint32_t known = mc_index_resolve(o->ix, o->id, 100, o->slot);
+	uint32_t steps = mc_tree_trail(o->tree, o->id, 100, o->way);
 
-	ck_assert_uint_eq(mc_pool_match(o->pool, o->slot, known), present);
-	ck_assert_uint_eq(mc_pool_match_resident(o->pool, o->slot, known), resident);
+	ck_assert_uint_eq(mc_tree_match(o->tree, o->way, steps, 0), present);
+	ck_assert_uint_eq(mc_tree_match_resident(o->tree, o->way, steps, 0), resident);
 	ck_assert_msg(!mc_pool_check(o->pool, &err), "%s", err.text);
 }
 

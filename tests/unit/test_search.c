@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "base/vec.h"
+#include "kv/pool.h"
 #include "sched/search.h"
 
 #define DEPTH 24
@@ -10,7 +11,7 @@
 struct world {
 	struct mc_cost cost;
 	struct mc_view view;
-	struct mc_index *index;
+	struct mc_tree *tree;
 	struct mc_pool **pool;
 	struct mc_lease *lease; /* those still promised */
 	size_t n_leases;
@@ -32,10 +33,10 @@ static uint32_t make_prompt(uint64_t k, uint64_t *id)
 
 static void world_init(struct world *w, uint64_t *rnd, uint32_t nodes)
 {
-	*w = (struct world){.cost = plain_cost(), .index = mc_index_new()};
+	*w = (struct world){.cost = plain_cost(), .tree = mc_tree_new()};
 	mc_view_init(&w->view, nodes, 1);
 	w->view.cost = &w->cost;
-	w->view.index = w->index;
+	w->view.tree = w->tree;
 	w->view.block_tokens = 16;
 	w->view.group = draw(rnd, 4) ? 1 : 3;
 	w->view.chunk = 50;
@@ -48,8 +49,7 @@ static void world_init(struct world *w, uint64_t *rnd, uint32_t nodes)
 	w->lease = mc_xcalloc(nodes * 8, sizeof *w->lease);
 	w->lease_at = mc_xcalloc(nodes * 8, sizeof *w->lease_at);
 	for (uint32_t i = 0; i < nodes; i++) {
-		w->pool[i] = mc_pool_new(w->index, i, 60, mc_evictor_find("lru"));
-		w->view.prefill[i].pool = w->pool[i];
+		w->pool[i] = mc_pool_new(w->tree, i, 60, mc_evictor_find("lru"));
 		w->view.prefill[i].sends = (uint32_t)draw(rnd, 3);
 		mc_view_prefill_set(&w->view, i, w->view.now + (mc_time)draw(rnd, 4) * 3000000 - 6000000);
 	}
@@ -75,7 +75,7 @@ static void world_fini(struct world *w)
 		mc_pool_release(w->pool[w->lease_at[k]], &w->lease[k]);
 	for (uint32_t i = 0; i < w->view.n_prefill; i++)
 		mc_pool_free(w->pool[i]);
-	mc_index_free(w->index);
+	mc_tree_free(w->tree);
 	mc_view_fini(&w->view);
 	free(w->pool);
 	free(w->lease);
@@ -85,13 +85,14 @@ static void world_fini(struct world *w)
 static void same_choice(struct world *w, uint64_t *rnd)
 {
 	uint64_t id[DEPTH];
-	uint32_t slot[DEPTH], n = make_prompt(draw(rnd, 4096), id);
+	struct mc_step way[DEPTH];
+	uint32_t n = make_prompt(draw(rnd, 4096), id);
 	struct mc_prompt p = {
-	    .tokens = n * 16 - (uint32_t)draw(rnd, 16), .block = id, .n_blocks = n, .slot = slot};
+	    .tokens = n * 16 - (uint32_t)draw(rnd, 16), .block = id, .n_blocks = n, .step = way};
 	struct mc_search s = {.fetch = draw(rnd, 3) > 0, .threshold = 1 + (double)draw(rnd, 5) / 2};
 	struct mc_score fast, slow;
 
-	p.n_known = mc_index_resolve(w->index, id, n, slot);
+	p.n_steps = mc_tree_trail(w->tree, id, n, way);
 	mc_search_run(&s, &w->view, &p, &fast);
 	mc_search_scan(&s, &w->view, &p, &slow);
 	ck_assert_uint_eq(fast.prefill, slow.prefill);
@@ -124,10 +125,10 @@ START_TEST(fetch_when_it_pays)
 {
 	struct mc_cost cost = plain_cost();
 	struct mc_view v;
-	struct mc_index *ix = mc_index_new();
+	struct mc_tree *tree = mc_tree_new();
 	uint64_t id[5] = {11, 12, 13, 14, 15};
-	uint32_t slot[5];
-	struct mc_prompt p = {.tokens = 5000, .block = id, .n_blocks = 5, .slot = slot};
+	struct mc_step way[5];
+	struct mc_prompt p = {.tokens = 5000, .block = id, .n_blocks = 5, .step = way};
 	struct mc_search global = {true, 1}, local = {false, 1};
 	struct mc_pool *pool[2];
 	struct mc_lease l;
@@ -135,17 +136,18 @@ START_TEST(fetch_when_it_pays)
 
 	mc_view_init(&v, 2, 1);
 	v.cost = &cost;
-	v.index = ix;
+	v.tree = tree;
 	v.block_tokens = 1000;
 	v.group = 1;
 	v.chunk = 1000;
 	for (uint32_t i = 0; i < 2; i++)
-		v.prefill[i].pool = pool[i] = mc_pool_new(ix, i, 10, mc_evictor_find("lru"));
+		pool[i] = mc_pool_new(tree, i, 10, mc_evictor_find("lru"));
 	l = mc_pool_acquire(pool[0], id, 4);
 	mc_pool_commit(pool[0], &l, 0, 4);
 	mc_pool_release(pool[0], &l);
-	p.n_known = mc_index_resolve(ix, id, 5, slot);
-	ck_assert_uint_eq(p.n_known, 4);
+	p.n_steps = mc_tree_trail(tree, id, 5, way);
+	ck_assert_uint_eq(p.n_steps, 1);
+	ck_assert_uint_eq(way[0].end, 4);
 
 	/* Alone, 5,000 tokens take 1 + 500 + 25 ms, with 4,000 cached 1 + 100 + 9 + 4 ms; moving those takes
 	 * 400.1 ms. */
@@ -167,7 +169,7 @@ START_TEST(fetch_when_it_pays)
 	ck_assert_uint_eq(s.prefill, 0);
 	for (uint32_t i = 0; i < 2; i++)
 		mc_pool_free(pool[i]);
-	mc_index_free(ix);
+	mc_tree_free(tree);
 	mc_view_fini(&v);
 }
 END_TEST
