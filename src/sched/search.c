@@ -127,45 +127,50 @@ static mc_time bound(const struct mc_search *s, const struct mc_view *view, cons
 	return fetch < low ? fetch : low;
 }
 
-/* Score instance i, and keep it if it is the best so far. */
-static void consider(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-		     struct mc_match *best, struct mc_score *at, struct mc_score *out)
+/* A search under way. */
+struct hunt {
+	const struct mc_search *s;
+	const struct mc_view *view;
+	const struct mc_prompt *prompt;
+	struct mc_match best;
+	struct mc_score *out; /* the best placement so far */
+};
+
+static void consider(struct hunt *h, uint32_t i)
 {
-	at->local = mc_view_match(view, prompt, at->prefill);
-	mc_search_score(s, view, prompt, best, at);
-	if (better(view, at, out))
-		*out = *at;
+	struct mc_score at = {.prefill = i, .local = mc_view_match(h->view, h->prompt, i)};
+
+	mc_search_score(h->s, h->view, h->prompt, &h->best, &at);
+	if (better(h->view, &at, h->out))
+		*h->out = at;
 }
 
 void mc_search_run(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		   struct mc_score *out)
 {
-	struct mc_match best = mc_search_best(view, prompt);
-	uint32_t rare = rare_step(view, prompt), n;
+	struct hunt h = {s, view, prompt, mc_search_best(view, prompt), out};
+	uint32_t rare = rare_step(view, prompt), n, i;
 	struct mc_rank_walk walk;
-	struct mc_score at;
 	mc_time low;
 
 	out->prefill = MC_NONE;
 	if (rare < prompt->n_steps) {
 		const struct mc_copy *c = mc_tree_copies(view->tree, prompt->step[rare].run, &n);
 
-		for (uint32_t k = 0; k < n; k++) {
-			at.prefill = c[k].node;
-			consider(s, view, prompt, &best, &at, out);
-		}
+		for (uint32_t k = 0; k < n; k++)
+			consider(&h, c[k].node);
 	}
 	/* All others hold at most what is before the rare run. */
-	low = bound(s, view, prompt, &best, rare ? prompt->step[rare - 1].end : 0);
+	low = bound(s, view, prompt, &h.best, rare ? prompt->step[rare - 1].end : 0);
 	mc_rank_walk(&walk, &view->prefill_rank);
-	while (mc_rank_next(&walk, &at.prefill)) {
-		mc_time least = mc_view_queue(view, at.prefill) + low;
+	while (mc_rank_next(&walk, &i)) {
+		mc_time least = mc_view_queue(view, i) + low;
 
 		if (out->prefill != MC_NONE &&
 		    (least > out->total ||
-		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, at.prefill))))
+		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
 			break;
-		consider(s, view, prompt, &best, &at, out);
+		consider(&h, i);
 	}
 }
 
