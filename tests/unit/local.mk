@@ -2,6 +2,7 @@
 UNIT_TESTS = \
 	%D%/test_ci \
 	%D%/test_cluster \
+	%D%/test_cluster_edges \
 	%D%/test_conf \
 	%D%/test_conf_load \
 	%D%/test_cost \
@@ -38,4 +39,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/conf_thing.h %D%/fixture.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/fixture.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h

@@ -1,72 +1,11 @@
 /* The whole simulated cluster: single requests by closed form, conservation laws on random scenarios, a queue
  * by theory. */
-#include "fixture.h"
-#include "unit.h"
+#include "cluster_fixture.h"
 
 #include <gsl/gsl_randist.h>
-#include <stdarg.h>
-#include <string.h>
 
-#include "cluster/cluster.h"
 #include "des/stream.h"
 #include "stat/ci.h"
-
-struct setup {
-	struct mc_scenario s;
-	struct mc_conf conf;
-	struct mc_cost cost;
-	struct mc_trace trace;
-};
-
-static void setup_init(struct setup *u, int64_t block_tokens)
-{
-	ck_assert_int_eq(mc_conf_init(&u->conf, mc_scenario_fields, &u->s, NULL), 0);
-	u->cost = plain_cost();
-	mc_trace_init(&u->trace, block_tokens);
-}
-
-static void setup_set(struct setup *u, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void setup_set(struct setup *u, const char *fmt, ...)
-{
-	char text[200];
-	struct mc_err err = {0};
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	ck_assert_msg(mc_conf_set(&u->conf, text, &err) == 0, "%s: %s", text, err.text);
-}
-
-static void setup_fini(struct setup *u)
-{
-	mc_conf_fini(&u->conf);
-	mc_trace_fini(&u->trace);
-}
-
-static void setup_run(struct setup *u, struct mc_result *r)
-{
-	struct mc_cluster_hooks hooks = {0};
-	struct mc_err err = {0};
-	char text[800];
-	struct mc_cluster_setup setup = {&u->s, &u->cost, &u->trace, &hooks};
-	int rc = mc_cluster_run(&setup, r, &err);
-
-	ck_assert_msg(rc == 0, "%s", mc_err_format(&err, text, sizeof text));
-}
-
-/* Add a prompt of n tokens whose blocks are named by `name`; the leading `shared` ones by `prefix`. */
-static void add(struct setup *u, mc_time at, uint32_t n, uint32_t out, const uint64_t name[2],
-		uint32_t shared)
-{
-	uint64_t id[512],
-	    blocks = (n + (uint64_t)u->trace.block_tokens - 1) / (uint64_t)u->trace.block_tokens;
-
-	for (uint64_t b = 0; b < blocks; b++)
-		id[b] = mc_hash_pair(b < shared ? name[0] : name[1], b);
-	mc_trace_push(&u->trace, at, n, out, id);
-}
 
 START_TEST(one_request_by_closed_form)
 {
