@@ -247,6 +247,8 @@ static void cluster_run(struct mc_cluster *c)
 		}
 		for (uint32_t i = 0; i < c->view.n_decode; i++)
 			mc_decode_stop(&c->decode[i]);
+		for (uint32_t i = 0; i < c->view.n_prefill; i++)
+			mc_prefill_stop(&c->prefill[i]);
 		c->result->end = c->loop.now;
 	}
 	if (c->scenario->run.check && !c->err->rc)

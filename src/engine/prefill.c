@@ -10,13 +10,21 @@
 
 static void start_next(struct mc_prefill *p);
 
+static mc_time gpu_time(const struct mc_prefill_job *job)
+{
+	return mc_time_from_s(job->compute_s + job->load_s);
+}
+
 static void on_done(struct mc_loop *loop, struct mc_event *ev)
 {
 	struct mc_prefill_job *job = mc_container_of(ev, struct mc_prefill_job, done);
 	struct mc_prefill *p = job->at;
 
 	(void)loop;
+	assert(job == p->first); /* stages serve prompts in order */
+	p->first = job->next;
 	p->running--;
+	p->busy += gpu_time(job);
 	p->ops.finished(p->ops.arg, job);
 }
 
@@ -109,7 +117,9 @@ static void launch(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arr
 		plan_single(p, job, arrived, gpu);
 	else
 		plan_group(p, job, arrived);
-	p->busy += mc_time_from_s(gpu);
+	job->next = NULL;
+	*(p->first ? &p->last->next : &p->first) = job;
+	p->last = job;
 	mc_loop_at(p->loop, &job->done, job->end);
 	mc_loop_at(p->loop, &p->free, p->current_free);
 	p->ops.launched(p->ops.arg, job);
@@ -157,6 +167,14 @@ void mc_prefill_fetched(struct mc_prefill *p, struct mc_prefill_job *job)
 	job->fetching = false;
 	if (job == p->current)
 		launch(p, job, p->loop->now);
+}
+
+void mc_prefill_stop(struct mc_prefill *p)
+{
+	for (const struct mc_prefill_job *job = p->first; job; job = job->next)
+		if (job->end > p->loop->now)
+			p->busy += (mc_time)((double)gpu_time(job) * (double)(p->loop->now - job->start) /
+					     (double)(job->end - job->start));
 }
 
 mc_time mc_prefill_free_at(const struct mc_prefill *p)

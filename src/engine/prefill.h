@@ -44,13 +44,14 @@ struct mc_prefill {
 	struct mc_prefill_ops ops;
 	uint32_t group;
 	int64_t chunk;
-	struct mc_prefill_job *head, *tail; /* waiting */
-	struct mc_prefill_job *current;     /* in the first stage, or standing still before it */
-	double *stage_free;                 /* group: when each stage has done its last chunk, s */
-	struct mc_event free;               /* the first stage is free again */
-	mc_time expected_wait;              /* sum of `expected` of the waiting */
+	struct mc_prefill_job *head, *tail;  /* waiting */
+	struct mc_prefill_job *first, *last; /* whose end is known and has not come; in order of it */
+	struct mc_prefill_job *current;      /* in the first stage, or standing still before it */
+	double *stage_free;                  /* group: when each stage has done its last chunk, s */
+	struct mc_event free;                /* the first stage is free again */
+	mc_time expected_wait;               /* sum of `expected` of the waiting */
 	mc_time current_free;      /* when the first stage will be free of `current`, as known or predicted */
-	mc_time busy;              /* engine time given out, node-ns */
+	mc_time busy;              /* engine time of finished prompts, node-ns */
 	uint32_t waiting, running; /* prompts; running: started and not finished */
 };
 
@@ -64,6 +65,9 @@ void mc_prefill_fini(struct mc_prefill *p);
 void mc_prefill_submit(struct mc_prefill *p, struct mc_prefill_job *job);
 /* The job's last block has arrived: job->fetching was true. */
 void mc_prefill_fetched(struct mc_prefill *p, struct mc_prefill_job *job);
+/* Count what was computed of the prompts that run, for a run that is cut off now: each evenly over its time.
+ */
+void mc_prefill_stop(struct mc_prefill *p);
 /* When the instance expects to be free of all that it was given: what T_queue is counted from. In the past
  * when idle. */
 mc_time mc_prefill_free_at(const struct mc_prefill *p);
