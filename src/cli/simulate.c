@@ -86,7 +86,7 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 	if (rc)
 		return rc;
 	if (s->net.bandwidth > 0)
-		sim->cost.net_bytes_per_s = s->net.bandwidth;
+		mc_cost_set_bandwidth(&sim->cost, s->net.bandwidth);
 	rc = mc_cli_trace_find(s->trace.path, folder, &sim->trace_path, err);
 	return rc ? mc_err_at(err, setup->path, 0, 0, NULL) : MC_OK;
 }

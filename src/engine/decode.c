@@ -274,7 +274,7 @@ static mc_time segment_interval(const struct mc_decode *d, const struct mc_segme
  * segments' ends. */
 mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job)
 {
-	uint32_t top = (job->remaining + 9) / 10, first;
+	uint32_t top = mc_decode_tail(job->remaining), first;
 	uint64_t intervals = 0;
 	mc_time sum = 0;
 	struct mc_tail *heap;

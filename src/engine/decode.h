@@ -129,6 +129,12 @@ static inline uint32_t mc_decode_waiting(const struct mc_decode *d)
 /* Close the running segment at the last boundary before now, for a run that is cut off. */
 void mc_decode_stop(struct mc_decode *d);
 
+/* How many of the longest intervals make up the TBT: ceil(10 %). */
+static inline uint32_t mc_decode_tail(uint32_t intervals)
+{
+	return (intervals + 9) / 10;
+}
+
 /* TBT of a job that has just finished: mean of the longest ceil(10 %) of its `remaining` token intervals. */
 mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job);
 

@@ -139,6 +139,11 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	return mc_roofline_check(c, profile, err);
 }
 
+void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s)
+{
+	c->net_bytes_per_s = bytes_per_s;
+}
+
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)
 {
 	double compute, load;

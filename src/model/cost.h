@@ -66,6 +66,8 @@ struct mc_cost {
  */
 int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
 		 struct mc_err *err);
+/* Usable bandwidth of a node, one direction, in place of the profile's; > 0. */
+void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s);
 /* The measured entry that mc_cost_init would use, or NULL. */
 const struct mc_measured *mc_cost_measured(const struct mc_profile *profile, const struct mc_shape *shape);
 

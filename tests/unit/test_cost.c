@@ -57,6 +57,19 @@ START_TEST(figure_14)
 }
 END_TEST
 
+/* Another bandwidth than the profile's is one of everything that crosses the network. */
+START_TEST(net_bandwidth_of_a_scenario)
+{
+	struct mc_cost c;
+
+	resolve(&c, "a800-x8", mc_shape_find("llama3-70b"));
+	mc_cost_set_bandwidth(&c, 1e9);
+	near(c.net_bytes_per_s, 1e9);
+	near(c.hop_s_per_token, 16384 / 1e9);
+	near(mc_cost_transfer_s(&c, 1e9), c.net_startup_s + 1);
+}
+END_TEST
+
 START_TEST(measured_entry_is_used_as_it_is)
 {
 	const struct mc_shape *s = mc_shape_find("llama3-70b");
@@ -298,6 +311,17 @@ START_TEST(costs_are_monotone)
 }
 END_TEST
 
+/* A model so small that an iteration takes less than the clock's nanosecond. */
+START_TEST(decode_takes_time)
+{
+	struct mc_cost c = {.de_base = 1e-12};
+
+	ck_assert_int_eq(mc_cost_decode_ns(&c, 1, 1), 1);
+	c.de_base = 2e-9;
+	ck_assert_int_eq(mc_cost_decode_ns(&c, 1, 1), 2);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("cost");
@@ -313,6 +337,8 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, efficiencies_above_1_are_refused, 0, (int)(sizeof eager / sizeof *eager));
 	tcase_add_test(t, no_prediction_beats_the_roofline);
 	tcase_add_test(t, costs_are_monotone);
+	tcase_add_test(t, decode_takes_time);
+	tcase_add_test(t, net_bandwidth_of_a_scenario);
 	suite_add_tcase(s, t);
 	return s;
 }

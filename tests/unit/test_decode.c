@@ -333,6 +333,17 @@ START_TEST(one_request_by_hand)
 }
 END_TEST
 
+/* The longest output that a trace can hold has a tail of 10 %, too. */
+START_TEST(tail_of_the_longest_output)
+{
+	ck_assert_uint_eq(mc_decode_tail(1), 1);
+	ck_assert_uint_eq(mc_decode_tail(10), 1);
+	ck_assert_uint_eq(mc_decode_tail(11), 2);
+	ck_assert_uint_eq(mc_decode_tail(UINT32_MAX - 1), 429496730);
+	ck_assert_uint_eq(mc_decode_tail(UINT32_MAX), 429496730);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("decode");
@@ -340,6 +351,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, fast_forward_equals_stepping_equals_oracle);
 	tcase_add_test(t, one_request_by_hand);
+	tcase_add_test(t, tail_of_the_longest_output);
 	suite_add_tcase(s, t);
 	return s;
 }
