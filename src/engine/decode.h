@@ -132,7 +132,7 @@ void mc_decode_stop(struct mc_decode *d);
 /* How many of the longest intervals make up the TBT: ceil(10 %). */
 static inline uint32_t mc_decode_tail(uint32_t intervals)
 {
-	return (intervals + 9) / 10;
+	return intervals / 10 + (intervals % 10 > 0);
 }
 
 /* TBT of a job that has just finished: mean of the longest ceil(10 %) of its `remaining` token intervals. */

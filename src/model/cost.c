@@ -131,17 +131,17 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	c->roof_kv_s = c->kv_bytes / r.memory_bytes_per_s;
 	c->roof_flops_s = (mc_shape_dense_flops_per_token(shape) + mc_shape_head_flops(shape)) / r.flops;
 	c->h2d_bytes_per_s = profile->h2d_bytes_per_s;
-	c->net_bytes_per_s = (double)profile->nics * profile->nic_bytes_per_s * profile->net_efficiency;
 	c->net_startup_s = profile->net_startup_s;
 	c->schedule_s = profile->schedule_s;
 	c->dram_bytes = profile->dram_bytes;
-	c->hop_s_per_token = 2 * (double)shape->hidden / c->net_bytes_per_s; /* activations are bf16 */
+	mc_cost_set_bandwidth(c, (double)profile->nics * profile->nic_bytes_per_s * profile->net_efficiency);
 	return mc_roofline_check(c, profile, err);
 }
 
 void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s)
 {
 	c->net_bytes_per_s = bytes_per_s;
+	c->hop_s_per_token = 2 * (double)c->shape.hidden / bytes_per_s; /* activations are bf16 */
 }
 
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)

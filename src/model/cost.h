@@ -112,7 +112,9 @@ static inline double mc_cost_decode_s(const struct mc_cost *c, double batch, dou
 
 static inline mc_time mc_cost_decode_ns(const struct mc_cost *c, int64_t batch, int64_t context)
 {
-	return mc_time_from_s(mc_cost_decode_s(c, (double)batch, (double)context));
+	mc_time t = mc_time_from_s(mc_cost_decode_s(c, (double)batch, (double)context));
+
+	return t > 0 ? t : 1; /* time goes on, however small the model */
 }
 
 #endif
