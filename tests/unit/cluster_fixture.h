@@ -43,15 +43,20 @@ static inline void setup_fini(struct setup *u)
 	mc_trace_fini(&u->trace);
 }
 
-static inline void setup_run(struct setup *u, struct mc_result *r)
+static inline int setup_try(struct setup *u, struct mc_result *r, struct mc_err *err)
 {
 	struct mc_cluster_hooks hooks = {0};
+	struct mc_cluster_setup setup = {&u->s, &u->cost, &u->trace, &hooks};
+
+	return mc_cluster_run(&setup, r, err);
+}
+
+static inline void setup_run(struct setup *u, struct mc_result *r)
+{
 	struct mc_err err = {0};
 	char text[800];
-	struct mc_cluster_setup setup = {&u->s, &u->cost, &u->trace, &hooks};
-	int rc = mc_cluster_run(&setup, r, &err);
 
-	ck_assert_msg(rc == 0, "%s", mc_err_format(&err, text, sizeof text));
+	ck_assert_msg(setup_try(u, r, &err) == 0, "%s", mc_err_format(&err, text, sizeof text));
 }
 
 /* Add a prompt of n tokens whose blocks are named by `name`; the leading `shared` ones by `prefix`. */

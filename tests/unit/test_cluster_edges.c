@@ -34,12 +34,122 @@ START_TEST(busy_no_longer_than_the_run)
 }
 END_TEST
 
+/* A transfer that is cut off counts what went over the links. */
+START_TEST(bytes_of_a_cut_off_transfer)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 2};
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "cluster.prefill=1");
+	setup_set(&u, "cluster.decode=1");
+	setup_set(&u, "run.until=300ms");
+	add(&u, 0, 5000, 5, name, 0);
+	setup_run(&u, &r);
+	ck_assert_double_gt(r.handover_bytes, 1e6);
+	ck_assert_double_lt(r.handover_bytes, 3e6); /* of 5 MB, 250 of 526 ms */
+	ck_assert_double_eq_tol(r.handover_bytes, r.link_bytes[2], 1e-6);
+	ck_assert_double_eq(r.fetched_bytes, 0);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* The last bytes of a hand-over may arrive in the very nanosecond in which the prefill ends: the blocks stay
+ * all the same. */
+START_TEST(handover_in_no_time)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 1};
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "cluster.prefill=1");
+	u.cost.kv_bytes = 1;
+	u.cost.net_bytes_per_s = 1e15;
+	add(&u, 0, 100, 5, name, 0);
+	add(&u, MC_NS_PER_S, 100, 5, name, 0);
+	setup_run(&u, &r);
+	ck_assert_int_eq(r.row[0].handover_end, r.row[0].prefill_end);
+	ck_assert_uint_eq(r.row[1].local_hit, 99);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* Pools as large as they can be: their sum is beyond 32 bits. */
+START_TEST(blocks_of_huge_pools)
+{
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 1};
+
+	setup_init(&u, 512);
+	setup_set(&u, "cluster.prefill=8");
+	setup_set(&u, "kv.dram_tokens=1e12");
+	add(&u, 0, 100, 5, name, 0);
+	setup_run(&u, &r);
+	ck_assert_uint_gt(r.samples.n, 0);
+	ck_assert_uint_eq(r.samples.at[0].pool_blocks, 8 * UINT64_C(1953125000));
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* One wrong time stamp in a log: refused by name, before the time series eats all memory. */
+START_TEST(gap_of_sixty_years)
+{
+	struct setup u;
+	struct mc_result r;
+	struct mc_err err = {0};
+	const uint64_t name[2] = {1, 1};
+
+	setup_init(&u, 16);
+	add(&u, 0, 100, 5, name, 0);
+	add(&u, 2000000000 * MC_NS_PER_S, 100, 5, name, 0);
+	ck_assert_int_eq(setup_try(&u, &r, &err), MC_USAGE);
+	ck_assert_str_eq(err.key, "run.sample");
+	setup_set(&u, "run.until=100s"); /* the gap is not simulated */
+	setup_run(&u, &r);
+	ck_assert_int_eq(r.row[0].outcome, MC_COMPLETED);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/* A prefill that outlasts the clock: 4 billion tokens, 580 years. */
+START_TEST(longer_than_the_clock)
+{
+	static uint64_t id[4096];
+	struct setup u;
+	struct mc_result r;
+	struct mc_err err = {0};
+
+	for (uint64_t b = 0; b < 4096; b++)
+		id[b] = b;
+	setup_init(&u, 1 << 20);
+	setup_set(&u, "kv.dram_tokens=1e10");
+	mc_trace_push(&u.trace, 0, UINT32_MAX, 1, id);
+	ck_assert_int_eq(setup_try(&u, &r, &err), MC_USAGE);
+	ck_assert_str_eq(err.key, "trace.path");
+	setup_fini(&u);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("cluster_edges");
 	TCase *t = tcase_create("edges");
 
 	tcase_add_test(t, busy_no_longer_than_the_run);
+	tcase_add_test(t, bytes_of_a_cut_off_transfer);
+	tcase_add_test(t, handover_in_no_time);
+	tcase_add_test(t, blocks_of_huge_pools);
+	tcase_add_test(t, gap_of_sixty_years);
+	tcase_add_test(t, longer_than_the_clock);
 	suite_add_tcase(s, t);
 	return s;
 }
