@@ -56,6 +56,15 @@ static void on_arrive(struct mc_loop *loop, struct mc_event *ev)
 		mc_loop_at(loop, ev, c->trace->arrival[c->arrived]);
 }
 
+/* Ctrl-C: also when the trace is through and the last requests take their time. */
+static void heed_interrupt(struct mc_cluster *c)
+{
+	if (!c->hooks->interrupted || !*c->hooks->interrupted)
+		return;
+	c->result->interrupted = true;
+	c->loop.stop = true;
+}
+
 /* Decisions come a fixed time after arrivals, so one event serves them all, in order. */
 static void on_decide(struct mc_loop *loop, struct mc_event *ev)
 {
@@ -69,10 +78,7 @@ static void on_decide(struct mc_loop *loop, struct mc_event *ev)
 		return;
 	if (h->progress)
 		h->progress(h->arg, c->decided, c->trace->n, loop->now);
-	if (h->interrupted && *h->interrupted) {
-		c->result->interrupted = true;
-		loop->stop = true;
-	}
+	heed_interrupt(c);
 }
 
 static void on_sample(struct mc_loop *loop, struct mc_event *ev)
@@ -80,10 +86,19 @@ static void on_sample(struct mc_loop *loop, struct mc_event *ev)
 	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, sample);
 
 	mc_cluster_sample(c);
+	if (c->result->samples.n > MC_CLUSTER_SAMPLES) {
+		mc_err_set(c->err, MC_USAGE, "gave over %d samples; expected a longer interval, or run.until",
+			   MC_CLUSTER_SAMPLES);
+		mc_err_at(c->err, NULL, 0, 0, "run.sample");
+		loop->stop = true;
+		return;
+	}
 	if (c->scenario->run.check)
 		mc_cluster_check(c);
-	if (!all_decided(c) || c->open)
-		mc_loop_at(loop, ev, loop->now + c->scenario->run.sample);
+	if (all_decided(c) && !c->open)
+		return;
+	heed_interrupt(c);
+	mc_loop_at(loop, ev, loop->now + c->scenario->run.sample);
 }
 
 static void init_rows(struct mc_cluster *c)
@@ -272,6 +287,8 @@ int mc_cluster_run(const struct mc_cluster_setup *setup, struct mc_result *r, st
 	assert(setup->trace->n > 0);
 	memset(r, 0, sizeof *r);
 	rc = cluster_init(&c);
+	if (!rc)
+		rc = mc_cluster_limits(&c);
 	if (!rc) {
 		cluster_run(&c);
 		rc = c.err->rc;

@@ -10,6 +10,8 @@
 #include "net/flow.h"
 #include "sched/conductor.h"
 
+#define MC_CLUSTER_SAMPLES 1000000 /* rows of a time series, at most */
+
 struct mc_cluster;
 
 /* A request between its dispatch and its last token. */
@@ -78,6 +80,9 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request);
 void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job);
+
+/* limits.c: MC_USAGE, with the key, when the trace cannot be run on this cluster. */
+int mc_cluster_limits(struct mc_cluster *c);
 
 /* explain.c */
 void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,

@@ -139,6 +139,27 @@ START_TEST(longer_than_the_clock)
 }
 END_TEST
 
+/* Ctrl-C is heeded while few requests take long, too. */
+START_TEST(interrupted_in_the_tail)
+{
+	static const volatile sig_atomic_t now = 1;
+	struct mc_cluster_hooks hooks = {.interrupted = &now};
+	struct setup u;
+	struct mc_result r;
+	const uint64_t name[2] = {1, 1};
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.sample=200ms");
+	add(&u, 0, 100, 10000, name, 0);
+	ck_assert_int_eq(
+	    mc_cluster_run(&(struct mc_cluster_setup){&u.s, &u.cost, &u.trace, &hooks}, &r, NULL), 0);
+	ck_assert(r.interrupted);
+	ck_assert_int_eq(r.row[0].outcome, MC_UNFINISHED);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("cluster_edges");
@@ -150,6 +171,7 @@ static Suite *suite(void)
 	tcase_add_test(t, blocks_of_huge_pools);
 	tcase_add_test(t, gap_of_sixty_years);
 	tcase_add_test(t, longer_than_the_clock);
+	tcase_add_test(t, interrupted_in_the_tail);
 	suite_add_tcase(s, t);
 	return s;
 }

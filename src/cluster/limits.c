@@ -1,0 +1,54 @@
+/* What a run cannot hold, told before it begins: times beyond the clock, a time series without end. */
+#include "cluster/state.h"
+
+#define CLOCK_S 9e9 /* of 9.22e9 s that int64_t nanoseconds hold */
+
+static int bad(struct mc_err *err, const char *key)
+{
+	return mc_err_at(err, NULL, 0, 0, key);
+}
+
+/*
+ * The end of a run is no later than its last arrival and then all requests one after the other, each alone:
+ * times of a batch are less than the sum of its members'. So nothing that is planned lies beyond it, either.
+ */
+static double latest_end_s(const struct mc_cluster *c)
+{
+	const struct mc_cost *cost = c->cost;
+	const struct mc_trace *t = c->trace;
+	double s = mc_time_to_s(t->arrival[t->n - 1]) + cost->schedule_s,
+	       stages = c->scenario->cluster.prefill_group;
+
+	for (int64_t i = 0; i < t->n; i++) {
+		double n = t->input[i], out = t->output[i], kv = n * cost->kv_bytes;
+
+		if (out > 1 && n + out - 1 > (double)cost->vram_kv_tokens)
+			continue; /* refused */
+		s += mc_cost_prefill_gpu_s(cost, n, 0) + mc_cost_prefill_load_s(cost, n);
+		s += stages *
+		     (cost->net_startup_s * (1 + n / (double)c->view.chunk) + n * cost->hop_s_per_token);
+		s += 2 * mc_cost_transfer_s(cost, kv) + kv / cost->h2d_bytes_per_s;
+		s += out > 1 ? out * (1e-9 + mc_cost_decode_s(cost, 1, n + out)) : 0;
+	}
+	return s;
+}
+
+int mc_cluster_limits(struct mc_cluster *c)
+{
+	const struct mc_scenario *s = c->scenario;
+	mc_time last = c->trace->arrival[c->trace->n - 1];
+	double end = latest_end_s(c), span = mc_time_to_s(last < s->run.until ? last : s->run.until);
+
+	if (!(end < CLOCK_S)) {
+		mc_err_set(c->err, MC_USAGE,
+			   "takes up to %.3g years on this cluster; a run holds no more than 285",
+			   end / 31556952);
+		return bad(c->err, "trace.path");
+	}
+	if (span / mc_time_to_s(s->run.sample) < MC_CLUSTER_SAMPLES)
+		return MC_OK;
+	mc_err_set(c->err, MC_USAGE,
+		   "gives over %d samples of a trace of %.0f s; expected a longer interval, or run.until",
+		   MC_CLUSTER_SAMPLES, span);
+	return bad(c->err, "run.sample");
+}
