@@ -7,8 +7,9 @@
 #define MC_ENGINE_KINDS_H
 
 enum mc_event_kind {
-	MC_EV_NET = 1,      /* a flow's rate or state changes, or it ends */
-	MC_EV_PREFILL_END,  /* the first token exists */
+	/* The first token exists: known before the last bytes that stream beside the prefill arrive. */
+	MC_EV_PREFILL_END = 1,
+	MC_EV_NET,          /* a flow's rate or state changes, or it ends */
 	MC_EV_PREFILL_FREE, /* the first stage can take the next prompt */
 	MC_EV_DECODE_LOAD,  /* KV has been loaded from DRAM to VRAM */
 	MC_EV_DECODE_STEP,  /* an iteration boundary at which the batch changes */
