@@ -222,6 +222,14 @@ static void collect(struct mc_cluster *c)
 		r->link_bytes[l] = mc_net_link_bytes(c->net, l);
 		r->link_capacity[l] = mc_net_link_capacity(c->net, l);
 	}
+	if (!c->open)
+		return;
+	/* Cut off: what was sent of the transfers under way. Every one has a receiver. */
+	r->fetched_bytes = r->handover_bytes = 0;
+	for (uint32_t i = 0; i < r->n_prefill; i++)
+		r->fetched_bytes += r->link_bytes[mc_cluster_link_in(i)];
+	for (uint32_t i = 0; i < r->n_decode; i++)
+		r->handover_bytes += r->link_bytes[mc_cluster_link_decode(c, i)];
 }
 
 static void cluster_fini(struct mc_cluster *c)

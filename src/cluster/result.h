@@ -53,7 +53,7 @@ struct mc_sample {
 	double link_ratio_max;             /* busiest link since the last sample, share of its capacity */
 	uint32_t link_max;                 /* which */
 	uint64_t input_tokens, hit_tokens; /* of requests dispatched so far */
-	uint32_t pool_used_blocks, pool_blocks; /* all DRAM pools */
+	uint64_t pool_used_blocks, pool_blocks; /* all DRAM pools */
 };
 
 struct mc_rows {
@@ -74,8 +74,9 @@ struct mc_result {
 	mc_time *prefill_busy; /* a prefill instance: engine time, node-ns (a group's nodes each count) */
 	mc_time *decode_busy;  /* a decode node: time in iterations */
 	uint64_t evicted_blocks, unstored_blocks;
-	double fetched_bytes;  /* KV moved between prefill nodes */
-	double handover_bytes; /* KV moved to decode nodes */
+	double
+	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
+	double handover_bytes; /* KV moved to decode nodes, likewise */
 	double *link_bytes,
 	    *link_capacity; /* n_links: prefill in, prefill out, decode in, ... see mc_cluster_link_name */
 	uint32_t n_links;

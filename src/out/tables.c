@@ -103,7 +103,7 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		fprintf(out, ",%.6f,%.6f,%s", s->decode_kv_ratio_max, s->link_ratio_max,
 			s->link_max < r->n_links ? mc_cluster_link_name(r, s->link_max, link, sizeof link)
 						 : "");
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu32 ",%" PRIu32 "\n", s->input_tokens,
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64 "\n", s->input_tokens,
 			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
 			s->pool_used_blocks, s->pool_blocks);
 	}
