@@ -78,8 +78,12 @@ void mc_trace_spread(struct mc_trace *t, uint64_t seed)
 /* The ids of a prompt in blocks k times smaller; n of them are needed. */
 static void divide(const uint64_t *id, uint64_t *to, uint64_t n, uint64_t k)
 {
-	for (uint64_t i = 0; i < n; i++)
-		to[i] = mc_hash_pair(id[i / k], i % k);
+	for (uint64_t i = 0; i < n; id++) {
+		uint64_t part = mc_hash_u64(*id), end = n - i < k ? n : i + k;
+
+		while (i < end)
+			to[i++] = part++;
+	}
 }
 
 /* The ids of a prompt of `old` blocks in blocks k times bigger. */

@@ -26,7 +26,7 @@ void mc_trace_spread(struct mc_trace *t, uint64_t seed);
  */
 void mc_trace_chain(struct mc_trace *t);
 /*
- * Other blocks: of a divisor of block_tokens (part j of a block gets mc_hash_pair(id, j)) or of a multiple of
+ * Other blocks: of a divisor of block_tokens (part j of a block gets mc_hash_u64(id) + j) or of a multiple of
  * it (the id of the last constituent names the whole). Prefix-chaining survives both.
  */
 int mc_trace_reblock(struct mc_trace *t, int64_t block_tokens, struct mc_err *err);
