@@ -18,6 +18,7 @@ UNIT_TESTS = \
 	%D%/test_metrics \
 	%D%/test_out \
 	%D%/test_pipeline \
+	%D%/test_policy \
 	%D%/test_pool \
 	%D%/test_prefill \
 	%D%/test_profile \

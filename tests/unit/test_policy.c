@@ -1,0 +1,430 @@
+/*
+ * Every policy of the registries: what all of them promise on random views, and a small case on which each
+ * chooses differently from every other (a new policy needs one here).
+ */
+#include "fixture.h"
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/vec.h"
+#include "kv/pool.h"
+#include "sched/conductor.h"
+
+#define NODES_MAX 12
+#define DEPTH     10
+
+struct world {
+	struct mc_cost cost;
+	struct mc_view view;
+	struct mc_tree *tree;
+	struct mc_pool *pool[NODES_MAX];
+	uint64_t id[DEPTH];
+	struct mc_step step[DEPTH];
+};
+
+static void world_init(struct world *w, uint32_t nodes, int64_t block_tokens)
+{
+	memset(w, 0, sizeof *w);
+	w->cost = plain_cost();
+	w->tree = mc_tree_new();
+	mc_view_init(&w->view, nodes, nodes);
+	w->view.cost = &w->cost;
+	w->view.tree = w->tree;
+	w->view.block_tokens = block_tokens;
+	w->view.group = 1;
+	w->view.chunk = 1000;
+	for (uint32_t i = 0; i < nodes; i++)
+		w->pool[i] = mc_pool_new(w->tree, i, 40, mc_evictor_find("lru"));
+}
+
+static void world_fini(struct world *w)
+{
+	for (uint32_t i = 0; i < w->view.n_prefill; i++)
+		mc_pool_free(w->pool[i]);
+	mc_tree_free(w->tree);
+	mc_view_fini(&w->view);
+}
+
+/* n blocks of which prompts of one family share the leading half. */
+static void make_ids(uint64_t *id, uint32_t n, uint64_t family, uint64_t own)
+{
+	uint64_t chain = family;
+
+	for (uint32_t b = 0; b < n; b++)
+		id[b] = chain = mc_hash_pair(chain, b < (n + 1) / 2 ? 0 : own);
+}
+
+static void hold(struct world *w, uint32_t node, const uint64_t *id, uint32_t n)
+{
+	struct mc_lease l = mc_pool_acquire(w->pool[node], id, n);
+
+	mc_pool_commit(w->pool[node], &l, 0, l.held);
+	mc_pool_release(w->pool[node], &l);
+}
+
+static struct mc_prompt make_prompt(struct world *w, uint32_t tokens)
+{
+	struct mc_prompt p = {.tokens = tokens, .max_tokens = 10, .block = w->id, .step = w->step};
+
+	p.n_blocks = (uint32_t)((tokens + w->view.block_tokens - 1) / w->view.block_tokens);
+	p.n_steps = mc_tree_trail(w->tree, w->id, p.n_blocks, w->step);
+	return p;
+}
+
+/* One world out of many: loads, sends and contents of pools at random, and a prompt for it. */
+static struct mc_prompt random_world(struct world *w, uint64_t *rnd)
+{
+	world_init(w, 1 + (uint32_t)draw(rnd, NODES_MAX), 16);
+	w->view.now = 1000000000;
+	w->cost.net_bytes_per_s = 1e8; /* fetching a block takes a tenth of computing it */
+	for (uint32_t i = 0; i < w->view.n_prefill; i++) {
+		w->view.prefill[i].sends = (uint32_t)draw(rnd, 3);
+		mc_view_prefill_set(&w->view, i, w->view.now + (mc_time)draw(rnd, 4) * 3000000 - 6000000);
+		if (draw(rnd, 3))
+			mc_view_decode_add(&w->view, i, 1 + (int64_t)draw(rnd, 5), (int64_t)draw(rnd, 9000));
+		for (uint64_t k = draw(rnd, 4); k-- > 0;) {
+			make_ids(w->id, DEPTH, draw(rnd, 3), draw(rnd, 3));
+			hold(w, i, w->id, 1 + (uint32_t)draw(rnd, DEPTH));
+		}
+	}
+	make_ids(w->id, DEPTH, draw(rnd, 3), draw(rnd, 3));
+	return make_prompt(w, 1 + (uint32_t)draw(rnd, 16 * DEPTH));
+}
+
+static void *policy_new(const struct mc_policy *policy, double threshold, uint64_t seed)
+{
+	return policy->create ? policy->create(&(struct mc_policy_params){threshold, seed}) : NULL;
+}
+
+static void policy_free(const struct mc_policy *policy, void *state)
+{
+	if (policy->destroy)
+		policy->destroy(state);
+}
+
+static void *decode_new(const struct mc_decode_policy *policy, uint64_t seed)
+{
+	return policy->create ? policy->create(&(struct mc_policy_params){1, seed}) : NULL;
+}
+
+static void decode_free(const struct mc_decode_policy *policy, void *state)
+{
+	if (policy->destroy)
+		policy->destroy(state);
+}
+
+START_TEST(registries)
+{
+	size_t n;
+
+	for (n = 0; mc_policies[n]; n++) {
+		const struct mc_policy *p = mc_policies[n];
+
+		ck_assert(!n || strcmp(mc_policies[n - 1]->name, p->name) < 0);
+		ck_assert_str_eq(mc_policies_names[n], p->name);
+		ck_assert_ptr_eq(mc_policy_find(p->name), p);
+		ck_assert_uint_gt(strlen(p->help), 10);
+		ck_assert_ptr_null(strchr(p->help, '\n'));
+	}
+	ck_assert_uint_ge(n, 5);
+	ck_assert_ptr_null(mc_policies_names[n]);
+	ck_assert_ptr_null(mc_policy_find("kvcache"));
+	for (n = 0; mc_decode_policies[n]; n++) {
+		const struct mc_decode_policy *p = mc_decode_policies[n];
+
+		ck_assert(!n || strcmp(mc_decode_policies[n - 1]->name, p->name) < 0);
+		ck_assert_str_eq(mc_decode_policies_names[n], p->name);
+		ck_assert_ptr_eq(mc_decode_policy_find(p->name), p);
+		ck_assert_uint_gt(strlen(p->help), 10);
+		ck_assert_ptr_null(strchr(p->help, '\n'));
+	}
+	ck_assert_uint_ge(n, 3);
+	ck_assert_ptr_null(mc_decode_policies_names[n]);
+	ck_assert_ptr_null(mc_decode_policy_find(""));
+}
+END_TEST
+
+/* What a placement may say, whoever made it. */
+static void lawful(const struct mc_policy *policy, const struct world *w, const struct mc_prompt *p,
+		   const struct mc_score *s)
+{
+	const struct mc_view *v = &w->view;
+	uint32_t hit = mc_view_hit_tokens(v, p, s->hit);
+
+	ck_assert_uint_lt(s->prefill, v->n_prefill);
+	ck_assert_uint_eq(s->local, mc_view_match(v, p, s->prefill));
+	ck_assert_int_eq(s->queue, mc_view_queue(v, s->prefill));
+	ck_assert_int_eq(s->compute, mc_view_prefill_time(v, p->tokens, hit));
+	ck_assert_int_eq(s->total, s->queue + s->transfer + s->compute);
+	if (s->source == MC_NONE) {
+		ck_assert_uint_eq(s->hit, s->local);
+		ck_assert_int_eq(s->transfer, 0);
+		return;
+	}
+	ck_assert(policy->fetches);
+	ck_assert_uint_lt(s->source, v->n_prefill);
+	ck_assert_uint_ne(s->source, s->prefill);
+	ck_assert_uint_gt(s->hit, s->local);
+	ck_assert_uint_ge(mc_tree_match_resident(v->tree, p->step, p->n_steps, s->source), s->hit);
+	ck_assert_int_gt(s->transfer, 0);
+}
+
+static bool same_score(const struct mc_score *a, const struct mc_score *b)
+{
+	return a->prefill == b->prefill && a->source == b->source && a->hit == b->hit && a->total == b->total;
+}
+
+/* Twins of one seed always agree; others may differ only where a policy says that it reads the seed or the
+ * threshold. */
+START_TEST(every_policy_on_random_views)
+{
+	for (const struct mc_policy *const *pp = mc_policies; *pp; pp++) {
+		const struct mc_policy *p = *pp;
+		void *state[] = {policy_new(p, 2, 1), policy_new(p, 2, 1), policy_new(p, 2, 77),
+				 policy_new(p, 1e9, 1)};
+		uint64_t rnd = 3;
+		int seeds_differ = 0, thresholds_differ = 0, fetches = 0;
+
+		for (int round = 0; round < 800; round++) {
+			struct world w;
+			struct mc_prompt prompt = random_world(&w, &rnd);
+			struct mc_score s[4];
+
+			for (int k = 0; k < 4; k++) {
+				p->place(state[k], &w.view, &prompt, &s[k]);
+				lawful(p, &w, &prompt, &s[k]);
+			}
+			ck_assert(same_score(&s[0], &s[1]));
+			seeds_differ += !same_score(&s[0], &s[2]);
+			thresholds_differ += !same_score(&s[0], &s[3]);
+			fetches += s[0].source != MC_NONE;
+			world_fini(&w);
+		}
+		ck_assert_msg((seeds_differ > 0) == p->uses_seed, "%s: uses_seed", p->name);
+		ck_assert_msg((thresholds_differ > 0) == p->uses_threshold, "%s: uses_threshold", p->name);
+		ck_assert_msg((fetches > 0) == p->fetches, "%s: fetches", p->name);
+		for (int k = 0; k < 4; k++)
+			policy_free(p, state[k]);
+	}
+}
+END_TEST
+
+START_TEST(every_decode_policy_on_random_views)
+{
+	for (const struct mc_decode_policy *const *pp = mc_decode_policies; *pp; pp++) {
+		const struct mc_decode_policy *p = *pp;
+		void *state[] = {decode_new(p, 1), decode_new(p, 1), decode_new(p, 77)};
+		uint64_t rnd = 4;
+		int seeds_differ = 0;
+
+		for (int round = 0; round < 400; round++) {
+			struct world w;
+			struct mc_prompt prompt = random_world(&w, &rnd);
+			uint32_t at[3];
+
+			for (int k = 0; k < 3; k++) {
+				at[k] = p->place(state[k], &w.view, &prompt);
+				ck_assert_uint_lt(at[k], w.view.n_decode);
+			}
+			ck_assert_uint_eq(at[0], at[1]);
+			seeds_differ += at[0] != at[2];
+			world_fini(&w);
+		}
+		ck_assert_msg((seeds_differ > 0) == p->uses_seed, "%s: uses_seed", p->name);
+		for (int k = 0; k < 3; k++)
+			decode_free(p, state[k]);
+	}
+}
+END_TEST
+
+/*
+ * Node 0 holds four of five blocks of 1,000 tokens and is busy for 405 ms, node 1 is idle, node 2 busy for a
+ * second. Alone, the prompt takes 526 ms, with four blocks 114 ms; moving those takes 400.1 ms. So waiting
+ * for node 0 (519 ms) beats computing on node 1, and fetching to node 1 (514.1 ms) beats both.
+ */
+static struct mc_prompt telling_world(struct world *w)
+{
+	world_init(w, 3, 1000);
+	make_ids(w->id, 5, 1, 1);
+	hold(w, 0, w->id, 4);
+	mc_view_prefill_set(&w->view, 0, mc_time_from_s(0.405));
+	mc_view_prefill_set(&w->view, 2, mc_time_from_s(1));
+	/* Iterations of 11 ms for three short requests, 60 ms for a long one, 12 ms for one in between. */
+	mc_view_decode_add(&w->view, 0, 3, 1000);
+	mc_view_decode_add(&w->view, 1, 1, 50000);
+	mc_view_decode_add(&w->view, 2, 1, 2000);
+	return make_prompt(w, 5000);
+}
+
+#define TIMES 12 /* the same request again and again: policies that don't look are told by their sequence */
+
+struct choices {
+	uint32_t at[TIMES], from[TIMES];
+};
+
+static struct choices choose(const struct mc_policy *p)
+{
+	struct world w;
+	struct mc_prompt prompt = telling_world(&w);
+	void *state = policy_new(p, 1.5, 1);
+	struct choices c;
+
+	for (int k = 0; k < TIMES; k++) {
+		struct mc_score s;
+
+		p->place(state, &w.view, &prompt, &s);
+		c.at[k] = s.prefill;
+		c.from[k] = s.source;
+	}
+	policy_free(p, state);
+	world_fini(&w);
+	return c;
+}
+
+static struct choices choose_decode(const struct mc_decode_policy *p)
+{
+	struct world w;
+	struct mc_prompt prompt = telling_world(&w);
+	void *state = decode_new(p, 1);
+	struct choices c = {0};
+
+	for (int k = 0; k < TIMES; k++)
+		c.at[k] = p->place(state, &w.view, &prompt);
+	decode_free(p, state);
+	world_fini(&w);
+	return c;
+}
+
+static void expect(const struct choices *c, uint32_t at, uint32_t step, uint32_t from)
+{
+	for (uint32_t k = 0; k < TIMES; k++) {
+		ck_assert_uint_eq(c->at[k], (at + k * step) % 3);
+		ck_assert_uint_eq(c->from[k], from);
+	}
+}
+
+START_TEST(each_policy_differs_from_all_others)
+{
+	struct choices c;
+
+	for (const struct mc_policy *const *p = mc_policies; *p; p++)
+		for (const struct mc_policy *const *q = p + 1; *q; q++) {
+			struct choices a = choose(*p), b = choose(*q);
+
+			ck_assert_msg(memcmp(&a, &b, sizeof a) != 0, "%s chooses as %s does", (*p)->name,
+				      (*q)->name);
+		}
+	c = choose(mc_policy_find("cache-aware"));
+	expect(&c, 0, 0, MC_NONE);
+	c = choose(mc_policy_find("kvcache-centric"));
+	expect(&c, 1, 0, 0);
+	c = choose(mc_policy_find("least-loaded"));
+	expect(&c, 1, 0, MC_NONE);
+	c = choose(mc_policy_find("round-robin"));
+	expect(&c, 0, 1, MC_NONE);
+}
+END_TEST
+
+START_TEST(each_decode_policy_differs_from_all_others)
+{
+	struct choices c;
+
+	for (const struct mc_decode_policy *const *p = mc_decode_policies; *p; p++)
+		for (const struct mc_decode_policy *const *q = p + 1; *q; q++) {
+			struct choices a = choose_decode(*p), b = choose_decode(*q);
+
+			ck_assert_msg(memcmp(&a, &b, sizeof a) != 0, "%s chooses as %s does", (*p)->name,
+				      (*q)->name);
+		}
+	c = choose_decode(mc_decode_policy_find("least-loaded"));
+	expect(&c, 0, 0, 0);
+	c = choose_decode(mc_decode_policy_find("round-robin"));
+	expect(&c, 0, 1, 0);
+}
+END_TEST
+
+/* All instances alike, and the two draws of a request from streams of their own. */
+START_TEST(random_is_even)
+{
+	const struct mc_policy *p = mc_policy_find("random");
+	const struct mc_decode_policy *d = mc_decode_policy_find("random");
+	void *state = policy_new(p, 1, 5), *decode = decode_new(d, 5);
+	int seen[3] = {0}, decoded[3] = {0}, same = 0;
+	struct world w;
+	struct mc_prompt prompt = telling_world(&w);
+
+	for (int k = 0; k < 3000; k++) {
+		struct mc_score s;
+		uint32_t i = d->place(decode, &w.view, &prompt);
+
+		p->place(state, &w.view, &prompt, &s);
+		seen[s.prefill]++;
+		decoded[i]++;
+		same += s.prefill == i;
+	}
+	for (int i = 0; i < 3; i++) /* 1,000 each, standard deviation 26 */
+		ck_assert(seen[i] > 850 && seen[i] < 1150 && decoded[i] > 850 && decoded[i] < 1150);
+	ck_assert(same > 850 && same < 1150); /* two streams */
+	policy_free(p, state);
+	decode_free(d, decode);
+	world_fini(&w);
+}
+END_TEST
+
+/* Refused is what no decode node could hold, to the token; a single output token needs no decode node. */
+START_TEST(conductor_decides)
+{
+	struct mc_conductor_params params = {"kvcache-centric", "least-loaded", {1.5, 1}};
+	struct world w;
+	struct mc_prompt p = telling_world(&w);
+	struct mc_conductor c;
+	struct mc_decision d;
+	struct mc_err err = {0};
+
+	ck_assert_int_eq(mc_conductor_init(&c, &params, NULL), MC_OK);
+	w.cost.vram_kv_tokens = 5009;
+	mc_conductor_decide(&c, &w.view, &p, &d);
+	ck_assert_int_eq(d.refusal, MC_TAKEN);
+	ck_assert_uint_eq(d.placed.prefill, 1);
+	ck_assert_uint_eq(d.decode, 0);
+	w.cost.vram_kv_tokens = 5008;
+	mc_conductor_decide(&c, &w.view, &p, &d);
+	ck_assert_int_eq(d.refusal, MC_REFUSED_DECODE_CAPACITY);
+	ck_assert_uint_eq(d.decode, MC_NONE);
+	for (p.max_tokens = 0; p.max_tokens < 2; p.max_tokens++) {
+		w.cost.vram_kv_tokens = 10;
+		mc_conductor_decide(&c, &w.view, &p, &d);
+		ck_assert_int_eq(d.refusal, MC_TAKEN);
+		ck_assert_uint_eq(d.placed.prefill, 1);
+		ck_assert_uint_eq(d.decode, MC_NONE);
+	}
+	mc_conductor_fini(&c);
+	params.policy = "best";
+	ck_assert_int_eq(mc_conductor_init(&c, &params, &err), MC_USAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "\"best\""));
+	params = (struct mc_conductor_params){"random", "best", {1, 1}};
+	err = (struct mc_err){0};
+	ck_assert_int_eq(mc_conductor_init(&c, &params, &err), MC_USAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "decode policy \"best\""));
+	world_fini(&w);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("policy");
+	TCase *t = tcase_create("policy");
+
+	tcase_add_test(t, registries);
+	tcase_add_test(t, every_policy_on_random_views);
+	tcase_add_test(t, every_decode_policy_on_random_views);
+	tcase_add_test(t, each_policy_differs_from_all_others);
+	tcase_add_test(t, each_decode_policy_differs_from_all_others);
+	tcase_add_test(t, random_is_even);
+	tcase_add_test(t, conductor_decides);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
