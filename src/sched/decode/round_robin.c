@@ -10,7 +10,7 @@ static void *create(const struct mc_policy_params *params)
 
 static uint32_t place(void *state, const struct mc_view *view, const struct mc_prompt *prompt)
 {
-	uint32_t *next = state, i = *next;
+	uint32_t *next = state, i = *next % view->n_decode; /* fewer than last time: instances come and go */
 
 	(void)prompt;
 	*next = (i + 1) % view->n_decode;
