@@ -84,6 +84,8 @@ int mc_file_create(struct mc_file *f, const char *path, struct mc_err *err)
 		f->fp = stdout;
 		return 0;
 	}
+	if (!*path)
+		return mc_err_set(err, MC_USAGE, "the name of the output file is empty");
 	exists = !stat(path, &st);
 	f->path = exists ? realpath(path, NULL) : NULL;
 	if (!f->path)

@@ -125,6 +125,8 @@ static int run_once(struct run *run, struct mc_simulation *sim, struct mc_err *e
 	int rc;
 
 	rc = mc_simulation_open(sim, &run->setup, NULL, err);
+	if (!rc && run->out_dir)
+		rc = mc_cli_make_dir(run->out_dir, err);
 	if (rc)
 		return rc;
 	if (run->explain >= sim->trace->n)
@@ -296,9 +298,7 @@ static int run_run(int argc, char **argv)
 	if (rc < 0) {
 		run.setup.path = a.argv[0];
 		mc_watch_start(&run.watch, run.setup.quiet);
-		rc = run.out_dir ? mc_cli_make_dir(run.out_dir, &err) : MC_OK;
-		if (!rc)
-			rc = run.all_seeds ? run_seeds(&run, &sim, &err) : run_once(&run, &sim, &err);
+		rc = run.all_seeds ? run_seeds(&run, &sim, &err) : run_once(&run, &sim, &err);
 		if (err.rc)
 			rc = mc_cli_error(&err);
 		else if (rc)

@@ -42,6 +42,8 @@ int mc_cli_make_dir(const char *dir, struct mc_err *err)
 		if (mkdir(path.at, 0777) && errno != EEXIST && stat(path.at, &st))
 			rc = mc_err_errno(err, MC_USAGE, "cannot make the folder");
 	}
+	if (!*dir)
+		return mc_err_set(err, MC_USAGE, "the name of the folder is empty");
 	if (!rc && (stat(dir, &st) || !S_ISDIR(st.st_mode)))
 		rc = mc_err_set(err, MC_USAGE, "is no folder");
 	if (rc)

@@ -33,6 +33,12 @@ static bool set_by_option(const struct mc_setup *setup, const char *key)
 	return false;
 }
 
+/* An error of a setting comes from where it was given. */
+static int bad_setting(const struct mc_setup *setup, const char *key, struct mc_err *err)
+{
+	return mc_err_at(err, set_by_option(setup, key) ? "--set" : setup->path, 0, 0, key);
+}
+
 int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
 {
 	int rc;
@@ -51,7 +57,7 @@ int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *se
 	if (!rc)
 		rc = mc_scenario_check(&sim->scenario, err);
 	if (rc)
-		return mc_err_at(err, set_by_option(setup, err->key) ? "--set" : setup->path, 0, 0, NULL);
+		return bad_setting(setup, err->key, err);
 	if (!strcmp(setup->path, "-") && !strcmp(sim->scenario.trace.path, "-")) {
 		mc_err_set(err, MC_USAGE, "standard input cannot be both the scenario and the trace");
 		return mc_err_at(err, NULL, 0, 0, "trace.path");
@@ -60,13 +66,13 @@ int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *se
 }
 
 /* The reader of shapes names the key inside the model. */
-static int bad_model(struct mc_err *err, const char *path)
+static int bad_model(const struct mc_setup *setup, struct mc_err *err)
 {
 	char key[sizeof err->key];
 
 	snprintf(key, sizeof key, "model%s%.100s", *err->key ? "." : "", err->key);
 	snprintf(err->key, sizeof err->key, "%s", key);
-	return mc_err_at(err, path, 0, 0, NULL);
+	return bad_setting(setup, "model", err);
 }
 
 int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
@@ -77,10 +83,10 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 
 	rc = mc_shape_from_json(&sim->shape, s->model, err);
 	if (rc)
-		return bad_model(err, setup->path);
+		return bad_model(setup, err);
 	rc = mc_profile_load(&sim->profile, s->hardware, err);
 	if (rc)
-		return mc_err_at(err, setup->path, 0, 0, "hardware");
+		return bad_setting(setup, "hardware", err);
 	sim->has_profile = true;
 	rc = mc_cost_init(&sim->cost, &sim->profile, &sim->shape, err);
 	if (rc)
@@ -88,7 +94,7 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 	if (s->net.bandwidth > 0)
 		mc_cost_set_bandwidth(&sim->cost, s->net.bandwidth);
 	rc = mc_cli_trace_find(s->trace.path, folder, &sim->trace_path, err);
-	return rc ? mc_err_at(err, setup->path, 0, 0, NULL) : MC_OK;
+	return rc ? bad_setting(setup, "trace.path", err) : MC_OK;
 }
 
 /* Would reading give the same trace? */
@@ -103,7 +109,20 @@ static bool same_trace(const struct mc_simulation *a, const struct mc_simulation
 	       p.max_bad == q.max_bad;
 }
 
-int mc_simulation_read(struct mc_simulation *sim, const struct mc_simulation *like, struct mc_err *err)
+/* What is wrong with the file names it; the rest are settings, which the reader calls by their last name. */
+static int bad_trace(const struct mc_setup *setup, struct mc_err *err)
+{
+	char key[sizeof err->key];
+
+	if (err->file[0])
+		return err->rc;
+	snprintf(key, sizeof key, "trace.%.100s", err->key);
+	err->key[0] = 0;
+	return bad_setting(setup, key, err);
+}
+
+int mc_simulation_read(struct mc_simulation *sim, const struct mc_setup *setup,
+		       const struct mc_simulation *like, struct mc_err *err)
 {
 	struct mc_trace_params params = mc_scenario_trace(&sim->scenario);
 	int rc;
@@ -120,7 +139,7 @@ int mc_simulation_read(struct mc_simulation *sim, const struct mc_simulation *li
 	params.path = sim->trace_path;
 	rc = mc_trace_read(&sim->own, &params, err);
 	if (rc)
-		return rc;
+		return bad_trace(setup, err);
 	sim->trace = &sim->own;
 	if (sim->own.bad)
 		mc_cli_warn("%lld malformed records were left out: %s", (long long)sim->own.bad, err->text);
@@ -136,7 +155,7 @@ int mc_simulation_run(struct mc_simulation *sim, const struct mc_cluster_hooks *
 
 	rc = mc_cluster_run(&run, &sim->result, err);
 	if (rc)
-		return rc;
+		return mc_err_at(err, sim->name, 0, 0, NULL);
 	sim->has_result = true;
 	mc_metrics_compute(&sim->scenario, &sim->cost, &sim->result, &sim->metrics);
 	return MC_OK;
@@ -150,7 +169,7 @@ int mc_simulation_open(struct mc_simulation *sim, const struct mc_setup *setup,
 	rc = mc_simulation_configure(sim, setup, err);
 	if (!rc)
 		rc = mc_simulation_resolve(sim, setup, err);
-	return rc ? rc : mc_simulation_read(sim, like, err);
+	return rc ? rc : mc_simulation_read(sim, setup, like, err);
 }
 
 struct mc_report mc_simulation_report(const struct mc_simulation *sim)

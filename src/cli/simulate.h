@@ -43,7 +43,8 @@ int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *se
 int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err);
 /* Read the trace, or borrow that of `like` (may be NULL), which must live longer, when it would be the same.
  */
-int mc_simulation_read(struct mc_simulation *sim, const struct mc_simulation *like, struct mc_err *err);
+int mc_simulation_read(struct mc_simulation *sim, const struct mc_setup *setup,
+		       const struct mc_simulation *like, struct mc_err *err);
 /* Simulate and measure. hooks may be NULL. */
 int mc_simulation_run(struct mc_simulation *sim, const struct mc_cluster_hooks *hooks, struct mc_err *err);
 /* configure, resolve and read. */

@@ -1,6 +1,7 @@
 #include "cli/trace_cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 
@@ -42,13 +43,29 @@ bool mc_trace_cli_option(struct mc_args *a, int code, struct mc_trace_params *p)
 	}
 }
 
+/* What is wrong with the file names it; the rest are options. */
+static void name_option(struct mc_err *err, const char *path)
+{
+	char key[sizeof err->key];
+
+	if (err->file[0])
+		return;
+	snprintf(key, sizeof key, "--%s%.100s", !strcmp(err->key, "format") ? "trace-" : "", err->key);
+	for (char *p = key; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	err->key[0] = 0;
+	mc_err_at(err, path, 0, 0, key);
+}
+
 int mc_trace_cli_read(const struct mc_args *a, struct mc_trace_params *p, struct mc_trace *t)
 {
 	struct mc_err err = {0};
 
 	p->path = a->argv[0];
-	if (mc_trace_read(t, p, &err))
+	if (mc_trace_read(t, p, &err)) {
+		name_option(&err, p->path);
 		return mc_cli_error(&err);
+	}
 	if (t->bad)
 		mc_cli_warn("%s: %s", p->path, err.text);
 	return MC_OK;

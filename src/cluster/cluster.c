@@ -86,19 +86,12 @@ static void on_sample(struct mc_loop *loop, struct mc_event *ev)
 	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, sample);
 
 	mc_cluster_sample(c);
-	if (c->result->samples.n > MC_CLUSTER_SAMPLES) {
-		mc_err_set(c->err, MC_USAGE, "gave over %d samples; expected a longer interval, or run.until",
-			   MC_CLUSTER_SAMPLES);
-		mc_err_at(c->err, NULL, 0, 0, "run.sample");
-		loop->stop = true;
-		return;
-	}
 	if (c->scenario->run.check)
 		mc_cluster_check(c);
 	if (all_decided(c) && !c->open)
 		return;
 	heed_interrupt(c);
-	mc_loop_at(loop, ev, loop->now + c->scenario->run.sample);
+	mc_loop_at(loop, ev, (mc_time)c->result->samples.n * c->result->sample);
 }
 
 static void init_rows(struct mc_cluster *c)
@@ -107,6 +100,7 @@ static void init_rows(struct mc_cluster *c)
 	struct mc_result *r = c->result;
 
 	r->n_rows = t->n;
+	r->sample = c->scenario->run.sample;
 	r->row = mc_xmalloc((size_t)t->n * sizeof *r->row);
 	for (int64_t i = 0; i < t->n; i++)
 		r->row[i] = (struct mc_row){

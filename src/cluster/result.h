@@ -67,6 +67,7 @@ struct mc_result {
 	struct mc_row *row; /* n_rows, in arrival order */
 	int64_t n_rows;
 	struct mc_samples samples;
+	mc_time sample;               /* their interval: run.sample, doubled when they became too many */
 	struct mc_segments *segment;  /* one list a decode node */
 	struct mc_intervals first;    /* first token interval of counted requests */
 	uint32_t n_prefill, n_decode; /* instances */

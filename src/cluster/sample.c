@@ -57,6 +57,25 @@ static void sample_links(struct mc_cluster *c, struct mc_sample *s)
 	c->sampled = c->loop.now;
 }
 
+/* Arrivals were known to fit, what follows them was not: keep every other row; the busiest link is that of
+ * the two intervals which are now one. */
+static void thin_out(struct mc_result *r)
+{
+	struct mc_sample *s = r->samples.at;
+
+	for (size_t i = 1; 2 * i < r->samples.n; i++) {
+		const struct mc_sample *gone = &s[2 * i - 1];
+
+		s[i] = s[2 * i];
+		if (gone->link_ratio_max > s[i].link_ratio_max) {
+			s[i].link_ratio_max = gone->link_ratio_max;
+			s[i].link_max = gone->link_max;
+		}
+	}
+	r->samples.n /= 2;
+	r->sample *= 2;
+}
+
 void mc_cluster_sample(struct mc_cluster *c)
 {
 	struct mc_sample s = {
@@ -66,4 +85,6 @@ void mc_cluster_sample(struct mc_cluster *c)
 	sample_decode(c, &s);
 	sample_links(c, &s);
 	mc_vec_push(&c->result->samples, s);
+	if (c->result->samples.n == MC_CLUSTER_SAMPLES)
+		thin_out(c->result);
 }

@@ -45,7 +45,7 @@ const struct mc_field mc_scenario_fields[] = {
     {"trace.rate", MC_F_REAL, AT(trace.rate), "1", 1e-6, 1e6, "", "gaps between arrivals are divided by this",
      NULL},
     {"trace.limit", MC_F_COUNT, AT(trace.limit), "0", 0, 1e15, "requests", "requests replayed; 0: all", NULL},
-    {"trace.start", MC_F_TIME, AT(trace.start), "0s", 0, 1e9, "s", "trace time skipped, before rate", NULL},
+    {"trace.start", MC_F_TIME, AT(trace.start), "0s", 0, 9e9, "s", "trace time skipped, before rate", NULL},
     {"trace.spread_ticks", MC_F_BOOL, AT(trace.spread_ticks), "false", 0, 0, "",
      "spread requests of one instant over the gap after it (seeded)", NULL},
     {"trace.max_bad", MC_F_COUNT, AT(trace.max_bad), "0", 0, 1e15, "records",
@@ -123,6 +123,9 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 			   "holds not even one block; expected kv.block_tokens or more");
 	if (s->kv.dram_tokens * s->cluster.prefill_group / block >= INT32_MAX)
 		return bad(err, "kv.dram_tokens", "is over 2^31 blocks for one pool; use larger blocks");
+	if (s->run.until <= 0)
+		return bad(err, "run.until",
+			   "is not above 0; expected a time at which there is something to see");
 	if (s->run.warmup >= s->run.until)
 		return bad(err, "run.warmup", "leaves nothing to count; expected less than run.until");
 	if (!s->trace.path[0])

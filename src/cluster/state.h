@@ -10,7 +10,7 @@
 #include "net/flow.h"
 #include "sched/conductor.h"
 
-#define MC_CLUSTER_SAMPLES 1000000 /* rows of a time series, at most */
+#define MC_CLUSTER_SAMPLES 1000000 /* rows of a time series, at most; even */
 
 struct mc_cluster;
 

@@ -65,21 +65,22 @@ struct series {
 };
 
 /* From the requests: what samples see at an instant would beat with arrivals that come in ticks. */
-static double *prefill_busy(const struct mc_scenario *s, const struct mc_result *r)
+static double *prefill_busy(const struct mc_result *r)
 {
-	double *busy = mc_xcalloc(r->samples.n, sizeof *busy), whole = (double)s->run.sample * r->n_prefill;
+	double *busy = mc_xcalloc(r->samples.n, sizeof *busy), whole = (double)r->sample * r->n_prefill;
 
 	for (int64_t i = 0; i < r->n_rows; i++) {
 		const struct mc_row *row = &r->row[i];
 		mc_time from = row->prefill_start, to = row->prefill_end >= 0 ? row->prefill_end : r->end;
 
 		while (from >= 0 && from < to) {
-			size_t bin = (size_t)(from / s->run.sample) + 1; /* the sample that ends it */
-			mc_time end = (mc_time)bin * s->run.sample;
+			size_t bin = (size_t)(from / r->sample) + 1; /* the sample that ends it */
+			mc_time end = (mc_time)bin * r->sample;
 
 			end = end < to ? end : to;
-			if (bin < r->samples.n)
-				busy[bin] += (double)(end - from) / whole;
+			if (bin >= r->samples.n)
+				break;
+			busy[bin] += (double)(end - from) / whole;
 			from = end;
 		}
 	}
@@ -179,7 +180,7 @@ static void name_part(const struct series *series, enum part part, const struct 
 	const struct mc_scenario *s = series->s;
 	const struct mc_result *r = series->r;
 	struct shown x = show(series, p);
-	double from = mc_time_to_s(r->samples.at[p->from].at - s->run.sample),
+	double from = mc_time_to_s(r->samples.at[p->from].at - r->sample),
 	       to = mc_time_to_s(r->samples.at[p->to].at);
 	char link[64], *out = m->bottleneck;
 	size_t n = sizeof m->bottleneck;
@@ -215,7 +216,7 @@ void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *
 		snprintf(out, sizeof m->bottleneck, "unknown: the run is shorter than run.sample");
 		return;
 	}
-	series.busy = prefill_busy(s, r);
+	series.busy = prefill_busy(r);
 	for (enum part i = PREFILL; i < PARTS; i++) {
 		p[i] = busiest_span(&series, i, w);
 		if (p[i].peak > p[best].peak)

@@ -45,9 +45,9 @@ static int out_of_range(const struct mc_field *f, double v, struct mc_err *err)
 	const char *unit = f->unit ? f->unit : "", *space = *unit ? " " : "";
 
 	if (isinf(f->max))
-		return mc_err_set(err, MC_USAGE, "%.17g%s%s is out of range; expected at least %.12g%s%s", v,
+		return mc_err_set(err, MC_USAGE, "%.15g%s%s is out of range; expected at least %.12g%s%s", v,
 				  space, unit, f->min, space, unit);
-	return mc_err_set(err, MC_USAGE, "%.17g%s%s is out of range; expected %.12g to %.12g%s%s", v, space,
+	return mc_err_set(err, MC_USAGE, "%.15g%s%s is out of range; expected %.12g to %.12g%s%s", v, space,
 			  unit, f->min, f->max, space, unit);
 }
 

@@ -40,8 +40,12 @@ static char *profile_find(const char *name, struct mc_err *err)
 		fclose(f);
 		return mc_xstrdup(path);
 	}
-	mc_err_set(err, MC_USAGE, "no profile is named '%.64s'; see 'mooncake list profiles', or give a path",
-		   name);
+	mc_err_set(
+	    err, MC_USAGE,
+	    "no profile is named '%.64s' in %.160s%s%.160s; see 'mooncake list profiles', or give a path "
+	    "(MOONCAKE_PROFILE_DIR is searched first)",
+	    name, getenv("MOONCAKE_PROFILE_DIR") ? getenv("MOONCAKE_PROFILE_DIR") : "",
+	    getenv("MOONCAKE_PROFILE_DIR") ? " or " : "", MC_PROFILE_DIR);
 	return NULL;
 }
 

@@ -28,6 +28,15 @@ static void ignore(const struct mc_conf *conf, const char *key, const char *reas
 		mc_vec_push(list, ((struct mc_ignored){key, reason}));
 }
 
+void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list *list)
+{
+	mc_report_ignored(report->conf, report->scenario, list);
+	if (report->result->sample > report->scenario->run.sample)
+		mc_vec_push(list,
+			    ((struct mc_ignored){"run.sample", "the time series would be too long; see its "
+							       "at_s for the interval that it has"}));
+}
+
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
 {
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);

@@ -54,5 +54,7 @@ void mc_report_dump(FILE *out, const json_t *doc);
 
 /* Settings that were given and that this run could not use. mc_vec_fini the list. */
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list);
+/* The same after a run: with what turned out on the way. */
+void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list *list);
 
 #endif

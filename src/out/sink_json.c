@@ -161,7 +161,7 @@ static void verdicts(json_t *o, const struct mc_report *report)
 	mc_json_real(x, "outside_trust_ratio", m->outside_trust_ratio);
 	mc_json_real(x, "batch_outside_fit_ratio", m->batch_outside_fit_ratio);
 	mc_json_real(x, "batch_outside_trust_ratio", m->batch_outside_trust_ratio);
-	mc_report_ignored(report->conf, report->scenario, &list);
+	mc_report_ignored_by(report, &list);
 	for (size_t i = 0; i < list.n; i++) {
 		x = json_object();
 		mc_json_text(x, "key", list.at[i].key);

@@ -143,7 +143,7 @@ static void warnings(FILE *out, const struct mc_report *report)
 		fprintf(
 		    out,
 		    "INCOMPLETE: the run was interrupted; these figures are of the requests up to then\n");
-	mc_report_ignored(report->conf, report->scenario, &list);
+	mc_report_ignored_by(report, &list);
 	for (size_t i = 0; i < list.n; i++)
 		fprintf(out, "ignored: %s: %s\n", list.at[i].key, list.at[i].reason);
 	mc_vec_fini(&list);

@@ -35,8 +35,11 @@ static mc_time transfer_time(const struct mc_view *view, uint32_t sends, uint32_
 {
 	const struct mc_cost *c = view->cost;
 
-	return mc_time_from_s(c->net_startup_s +
-			      tokens * c->kv_bytes * (1.0 + sends) / (c->net_bytes_per_s * view->group));
+	double s =
+	    c->net_startup_s + tokens * c->kv_bytes * (1.0 + sends) / (c->net_bytes_per_s * view->group);
+
+	/* Congestion has no bound, sums of times have. */
+	return mc_time_from_s(s < MC_TIME_MAX / 4e9 ? s : MC_TIME_MAX / 4e9);
 }
 
 static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)

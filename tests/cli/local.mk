@@ -4,6 +4,7 @@ CLI_TESTS = \
 	%D%/config.sh \
 	%D%/fit.sh \
 	%D%/golden.sh \
+	%D%/hostile.sh \
 	%D%/published.sh \
 	%D%/run.sh \
 	%D%/trace.sh

@@ -105,6 +105,7 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 				   .trust_context_max = 50000,
 				   .fit_batch_max = 2,
 				   .trust_batch_max = 5};
+	r->sample = m->scenario.run.sample;
 	r->n_prefill = r->n_decode = 2;
 	r->prefill_group = 1;
 	r->n_links = 6;
