@@ -160,7 +160,7 @@ static void chain_fails(const char *file, const char *want_file, const char *key
 
 START_TEST(bad_bases)
 {
-	char text[64], name[16];
+	char text[64], name[32];
 
 	ck_assert_int_eq(mkdir("d", 0777), 0);
 	put("a.json", "{\"base\": \"d/b.json\"}");
