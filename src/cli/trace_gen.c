@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "cli/command.h"
 #include "cli/trace_cli.h"
+#include "cli/watch.h"
 #include "trace/gen.h"
 #include "trace/write.h"
 
@@ -13,14 +14,17 @@
 static int generate(const struct mc_gen_spec *spec, const char *output, struct mc_err *err)
 {
 	struct mc_trace_writer w;
+	struct mc_watch watch;
 	struct mc_gen g;
 	uint64_t *id;
 	int rc = mc_gen_init(&g, spec, err);
 
 	if (rc)
 		return rc;
+	mc_watch_start(&watch, true);
 	rc = mc_trace_writer_open(&w, output, err);
 	if (!rc) {
+		w.stop = watch.hooks.interrupted;
 		id = mc_xcalloc((size_t)(spec->context_tokens / spec->block_tokens + 1), sizeof *id);
 		for (int64_t i = 0; i < g.n; i++) {
 			const struct mc_gen_request *r = &g.request[i];

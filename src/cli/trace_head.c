@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/trace_cli.h"
+#include "cli/watch.h"
 #include "trace/write.h"
 
 #define HEAD_IDS 4 /* ids shown of each request */
@@ -53,6 +54,7 @@ int mc_trace_cli_convert(int argc, char **argv, const char *usage)
 	struct mc_trace_params p = MC_TRACE_PARAMS_DEFAULT;
 	const char *output = "-";
 	struct mc_err err = {0};
+	struct mc_watch watch;
 	struct mc_trace t;
 	struct mc_args a;
 	int c, rc;
@@ -69,7 +71,8 @@ int mc_trace_cli_convert(int argc, char **argv, const char *usage)
 	rc = mc_trace_cli_read(&a, &p, &t);
 	if (rc)
 		return rc;
-	rc = mc_trace_write(&t, output, &err);
+	mc_watch_start(&watch, true);
+	rc = mc_trace_write(&t, output, watch.hooks.interrupted, &err);
 	mc_trace_fini(&t);
 	return rc ? mc_cli_error(&err) : MC_OK;
 }

@@ -134,10 +134,18 @@ static void by_length(FILE *out, const struct mc_metrics *m)
 	putc('\n', out);
 }
 
+/* Small shares matter: 0.0012, 4.1, 100.0. */
+static const char *percent(double ratio, char buf[32])
+{
+	snprintf(buf, 32, ratio < 0.1 ? "%.2g" : "%.1f", 100 * ratio);
+	return buf;
+}
+
 static void warnings(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
 	struct mc_ignored_list list = {0};
+	char a[32], b[32];
 
 	if (report->result->interrupted)
 		fprintf(
@@ -158,16 +166,18 @@ static void warnings(FILE *out, const struct mc_report *report)
 			m->queue_growth);
 	if (m->outside_trust_ratio > 0 || m->batch_outside_trust_ratio > 0)
 		fprintf(out,
-			"warning: %.2g %% of requests and %.2g %% of decode iterations lie outside the range "
+			"warning: %s %% of requests and %s %% of decode iterations lie outside the range "
 			"that %s is "
 			"trusted on\n",
-			100 * m->outside_trust_ratio, 100 * m->batch_outside_trust_ratio, report->profile);
+			percent(m->outside_trust_ratio, a), percent(m->batch_outside_trust_ratio, b),
+			report->profile);
 	if (m->outside_fit_ratio > 0 || m->batch_outside_fit_ratio > 0)
 		fprintf(out,
-			"note: outside the fitted range of %s: %.2g %% of requests by length, %.1f %% of "
+			"note: outside the fitted range of %s: %s %% of requests by length, %s %% of "
 			"decode iterations by "
 			"batch\n",
-			report->profile, 100 * m->outside_fit_ratio, 100 * m->batch_outside_fit_ratio);
+			report->profile, percent(m->outside_fit_ratio, a),
+			percent(m->batch_outside_fit_ratio, b));
 }
 
 static void text_write(FILE *out, const struct mc_report *report)

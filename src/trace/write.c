@@ -89,6 +89,8 @@ void mc_trace_writer_put(struct mc_trace_writer *w, const struct mc_trace_row *r
 {
 	struct mc_str *s = &w->text;
 
+	if (!w->failed && w->stop && *w->stop)
+		w->failed = EINTR;
 	if (w->failed)
 		return;
 	ADD(s, "{\"timestamp\": ");
@@ -127,13 +129,15 @@ int mc_trace_writer_close(struct mc_trace_writer *w, struct mc_err *err)
 	return mc_file_commit(&w->file, err);
 }
 
-int mc_trace_write(const struct mc_trace *t, const char *path, struct mc_err *err)
+int mc_trace_write(const struct mc_trace *t, const char *path, const volatile sig_atomic_t *stop,
+		   struct mc_err *err)
 {
 	struct mc_trace_writer w;
 	int rc = mc_trace_writer_open(&w, path, err);
 
 	if (rc)
 		return rc;
+	w.stop = stop;
 	for (int64_t i = 0; i < t->n; i++) {
 		struct mc_trace_row row = {t->arrival[i], t->input[i], t->output[i], t->block + t->first[i],
 					   mc_trace_blocks(t, i)};

@@ -3,6 +3,8 @@
 #ifndef MC_TRACE_WRITE_H
 #define MC_TRACE_WRITE_H
 
+#include <signal.h>
+
 #include "base/file.h"
 #include "base/str.h"
 #include "trace/store.h"
@@ -14,6 +16,7 @@ struct mc_trace_writer {
 	size_t out_size;
 	int failed;         /* errno of the first write that failed: nothing is written after it */
 	struct mc_str text; /* not yet written */
+	const volatile sig_atomic_t *stop; /* nothing more is written once it is not 0; may be NULL */
 };
 
 struct mc_trace_row {
@@ -23,7 +26,7 @@ struct mc_trace_row {
 	uint64_t n_ids;
 };
 
-/* path "-" is stdout. */
+/* path "-" is stdout. Set stop afterwards, where there is one: EINTR is then the error of the close. */
 int mc_trace_writer_open(struct mc_trace_writer *w, const char *path, struct mc_err *err);
 /* Append a request. Errors are kept for the close. The timestamp is exact: as many decimals of a ms as it
  * takes. */
@@ -31,7 +34,8 @@ void mc_trace_writer_put(struct mc_trace_writer *w, const struct mc_trace_row *r
 /* Finish: the file is there, or an error (MC_FAIL) says why not. */
 int mc_trace_writer_close(struct mc_trace_writer *w, struct mc_err *err);
 
-/* A whole trace. */
-int mc_trace_write(const struct mc_trace *t, const char *path, struct mc_err *err);
+/* A whole trace. stop: see above. */
+int mc_trace_write(const struct mc_trace *t, const char *path, const volatile sig_atomic_t *stop,
+		   struct mc_err *err);
 
 #endif

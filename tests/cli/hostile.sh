@@ -40,4 +40,17 @@ refused "no output name" "empty" 2 run -o ''
 refused "no folder's name" "empty" 2 run --out-dir ''
 refused "a bad setting" "unknown key" 2 run --out-dir "$tap_dir/new" --set a=1
 silent "makes no folder" test ! -e "$tap_dir/new"
+
+# Ended while it writes.
+"$mooncake" trace gen "$MC_SRCDIR/traces/conversation-like.json" --set scale=20 -o "$tap_dir/cut.jsonl.zst" 2>"$tap_dir/stderr" &
+pid=$!
+tries=0
+while [ $tries -lt 200 ] && ! ls "$tap_dir"/cut.jsonl.zst*.tmp >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -TERM $pid
+wait $pid
+silent "gen, interrupted: exit 1" test $? -eq 1
+silent "nothing half-written is left" sh -c 'ls "$1" | grep "^cut.jsonl"; true' sh "$tap_dir"
 tap_done

@@ -215,15 +215,15 @@ START_TEST(round_trip)
 	mc_trace_push(&t, t.arrival[t.n - 1] + 1000000, 600, UINT32_MAX, big);
 	for (int k = 0; k < 2; k++) {
 		p.path = names[k];
-		ck_assert_msg(!mc_trace_write(&t, names[k], &err), "%s", err.text);
+		ck_assert_msg(!mc_trace_write(&t, names[k], NULL, &err), "%s", err.text);
 		ck_assert_msg(!mc_trace_read(&u, &p, &err), "%s", err.text);
 		ck_assert_uint_eq(u.fingerprint, mc_trace_hash(&t));
 		mc_trace_fini(&u);
 		unlink(names[k]);
 	}
-	ck_assert_int_eq(mc_trace_write(&t, "/dev/full", &err), MC_FAIL);
+	ck_assert_int_eq(mc_trace_write(&t, "/dev/full", NULL, &err), MC_FAIL);
 	memset(&err, 0, sizeof err);
-	ck_assert_int_ne(mc_trace_write(&t, "no/such/folder/t.jsonl", &err), 0);
+	ck_assert_int_ne(mc_trace_write(&t, "no/such/folder/t.jsonl", NULL, &err), 0);
 	mc_trace_fini(&t);
 }
 END_TEST
