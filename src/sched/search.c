@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#define LONGEST_S 2e9 /* of a predicted transfer: four of them still fit a time in ns */
+
 /* Up to this many holders of a run are looked at one by one; beyond it the run counts as common. */
 #define RARE 32
 
@@ -34,12 +36,11 @@ void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt
 static mc_time transfer_time(const struct mc_view *view, uint32_t sends, uint32_t tokens)
 {
 	const struct mc_cost *c = view->cost;
-
-	double s =
-	    c->net_startup_s + tokens * c->kv_bytes * (1.0 + sends) / (c->net_bytes_per_s * view->group);
+	double share = c->net_bytes_per_s * view->group / (1.0 + sends);
+	double s = c->net_startup_s + tokens * c->kv_bytes / share;
 
 	/* Congestion has no bound, sums of times have. */
-	return mc_time_from_s(s < MC_TIME_MAX / 4e9 ? s : MC_TIME_MAX / 4e9);
+	return mc_time_from_s(s < LONGEST_S ? s : LONGEST_S);
 }
 
 static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
