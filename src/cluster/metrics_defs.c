@@ -82,7 +82,7 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"steady.is_steady", "true/false",
      "false when queues were still growing: in the last quarter of the arrival period the mean prefill wait "
      "(predicted "
-     "T_queue, mean over nodes and samples) was over 1.5 times that of the quarter before and higher by over "
+     "T_queue, mean over nodes and samples) was over 1.2 times that of the quarter before and higher by over "
      "a tenth of "
      "slo.ttft, or the same held for requests waiting for a batch slot (and by over one a decode node). Runs "
      "of fewer "

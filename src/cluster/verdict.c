@@ -5,8 +5,8 @@
 
 #include "cluster/cluster.h"
 
-#define STEADY_SAMPLES 8 /* fewer are not judged */
-#define STEADY_GROWTH  1.5
+#define STEADY_SAMPLES 8    /* fewer are not judged */
+#define STEADY_GROWTH  1.2  /* a queue that has grown evenly since the start shows 7/5 */
 #define SATURATED      0.70 /* below it, nothing is called a bottleneck */
 #define SPAN_SHARE     0.90 /* the span named: where the load stays above this share of its peak (or of 1) */
 

@@ -241,7 +241,12 @@ START_TEST(steadiness)
 	for (size_t i = 0; i < 41; i++)
 		m.result.samples.at[i].prefill_wait_mean = (mc_time)i * MC_NS_PER_S;
 	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
-	ck_assert(x.steady); /* 35 s after 25 s: less than half more */
+	ck_assert(!x.steady);           /* even growth: 35 s after 25 s */
+	for (size_t i = 0; i < 41; i++) /* full early, then level but for a ripple */
+		m.result.samples.at[i].prefill_wait_mean =
+		    (i < 10 ? (mc_time)i : 10 + (mc_time)(i % 3)) * MC_NS_PER_S;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert(x.steady);
 	for (size_t i = 0; i < 41; i++)
 		m.result.samples.at[i].prefill_wait_mean = (mc_time)(i * i) * MC_NS_PER_S / 10;
 	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
