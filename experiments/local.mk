@@ -8,6 +8,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/published/figure15.txt \
 	%D%/published/figure5.txt \
 	%D%/published/figure8.txt \
+	%D%/published/figure9.txt \
 	%D%/published/single.json \
 	%D%/sample/scenario.json \
 	%D%/synthetic/scenario.json
