@@ -1,9 +1,17 @@
 # bash completion for mooncake(1)                                                          -*- shell-script -*-
 
-# Words of the first column of `mooncake list WHAT`.
+# Names in `mooncake list WHAT`: entries are indented below a heading; a profile's name is a heading of its own.
 _mooncake_names()
 {
-	"$1" list "$2" 2>/dev/null | awk '{ print $1 }'
+	"$1" list "$2" 2>/dev/null | awk -v profiles="$2" '
+		profiles == "profiles" ? /^[^ ]/ : /^  / { print $1 }'
+}
+
+# Long options, from the help of a command.
+_mooncake_options()
+{
+	echo --help
+	"$1" "$2" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]+' | sort -u
 }
 
 # Keys of a scenario, from the first column of `mooncake help config`.
@@ -44,7 +52,7 @@ _mooncake()
 		return
 	fi
 	case $prev in
-	--set)
+	-s | --set)
 		if [[ $cur == *=* ]]; then
 			key=${cur%%=*}
 			COMPREPLY=($(compgen -P "$key=" -W "$(_mooncake_values "$program" "$key")" -- "${cur#*=}"))
@@ -54,11 +62,11 @@ _mooncake()
 		fi
 		return
 		;;
-	--across)
+	-a | --across)
 		COMPREPLY=($(compgen -W "$(_mooncake_keys "$program")" -- "$cur"))
 		return
 		;;
-	--format)
+	-f | --format)
 		COMPREPLY=($(compgen -W 'text json csv' -- "$cur"))
 		return
 		;;
@@ -71,13 +79,7 @@ _mooncake()
 		;;
 	esac
 	if [[ $cur == -* ]]; then
-		case ${words[1]} in
-		run) COMPREPLY=($(compgen -W '--set --seed --seeds --format -o --out-dir --explain --check --help' -- "$cur")) ;;
-		compare) COMPREPLY=($(compgen -W '--across --set --seed --seeds --format -o --help' -- "$cur")) ;;
-		trace) COMPREPLY=($(compgen -W '--capacities --format --limit --max-bad --seed -o --help' -- "$cur")) ;;
-		config) COMPREPLY=($(compgen -W '--set --format --help' -- "$cur")) ;;
-		*) COMPREPLY=($(compgen -W '--format -o --help' -- "$cur")) ;;
-		esac
+		COMPREPLY=($(compgen -W "$(_mooncake_options "$program" "${words[1]}")" -- "$cur"))
 		return
 	fi
 	case ${words[1]} in

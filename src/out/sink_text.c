@@ -134,10 +134,10 @@ static void by_length(FILE *out, const struct mc_metrics *m)
 	putc('\n', out);
 }
 
-/* Small shares matter: 0.0012, 4.1, 100.0. */
+/* Small shares matter: 0.0012, 13.7, 100. */
 static const char *percent(double ratio, char buf[32])
 {
-	snprintf(buf, 32, ratio < 0.1 ? "%.2g" : "%.1f", 100 * ratio);
+	snprintf(buf, 32, "%.3g", 100 * ratio);
 	return buf;
 }
 

@@ -1,0 +1,38 @@
+#!/bin/sh
+# What bash offers is what the program takes.
+. "$(dirname "$0")/../scripts/tap.sh"
+
+export MC_SRCDIR
+command -v bash >/dev/null || {
+	skip "completion" "there is no bash"
+	tap_done
+	exit
+}
+
+# offered WORD...: what completes the last word.
+offered()
+{
+	PATH=$MC_BUILDDIR:$PATH bash --norc -c '
+		source "$MC_SRCDIR/completion/mooncake.bash"
+		compopt() { :; }
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_mooncake
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$@" 2>&1
+}
+
+for command in run compare trace config list fit; do
+	offered mooncake $command -- | sed 's/ *$//' | sort -u >"$tap_dir/offered"
+	{
+		echo --help
+		"$MC_BUILDDIR/mooncake" $command --help | grep -oE -- '--[a-z][a-z-]+'
+	} | sort -u >"$tap_dir/taken"
+	silent "options of $command" diff "$tap_dir/taken" "$tap_dir/offered"
+done
+offered mooncake run x.json --set hardware= | sort >"$tap_dir/offered"
+(cd "$MC_SRCDIR/calib/profiles" && printf 'hardware=%s\n' *.json) | sed 's/\.json$//' | sort >"$tap_dir/taken"
+silent "profiles" diff "$tap_dir/taken" "$tap_dir/offered"
+offered mooncake run x.json --set kv.evict= >"$tap_dir/offered"
+silent "evictors, without their heading" sh -c '! grep -v "^kv.evict=[a-z]*$" "$1"' sh "$tap_dir/offered"
+offered mooncake run x.json --set conductor.pol >"$tap_dir/offered"
+speaks "keys" "conductor.policy=" cat "$tap_dir/offered"
+tap_done
