@@ -109,6 +109,8 @@ void mc_cluster_check_end(struct mc_cluster *c)
 	for (uint32_t i = 0; !c->open && i < c->view.n_prefill; i++) {
 		if (mc_pool_stats(c->pool[i]).pinned)
 			fail(c, "blocks are still pinned after the last request", i);
+		if (mc_pool_stats(c->pool[i]).dropped)
+			fail(c, "blocks that were promised never came", i);
 		if (c->view.prefill[i].sends)
 			fail(c, "a send that never ended", i);
 	}

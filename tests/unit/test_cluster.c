@@ -118,6 +118,69 @@ START_TEST(promised_blocks_match_on_their_node)
 }
 END_TEST
 
+/* Prompts in one queue: each prediction, with what those ahead will have cached, is what comes true. */
+START_TEST(queue_is_predicted_exactly)
+{
+	struct setup u;
+	struct mc_result r;
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "cluster.prefill=1");
+	for (uint64_t i = 0; i < 6; i++) {
+		const uint64_t name[2] = {1, 2 + i};
+
+		add(&u, (mc_time)i * 1000000, 800 + 16 * (uint32_t)i, 1, name, i % 2 ? 40 : 30);
+	}
+	setup_run(&u, &r);
+	for (int i = 0; i < 6; i++) {
+		ck_assert_uint_eq(r.row[i].local_hit, i < 1 ? 0 : i % 2 && i > 1 ? 640 : 480);
+		ck_assert_int_eq(r.row[i].predicted_ttft, r.row[i].prefill_end - r.row[i].arrival);
+	}
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
+/*
+ * Node 0 computes 100 blocks and then is busy, node 1 has the first 20 of them and is idle: the other 80 are
+ * fetched (1.28 MB at 10 MB/s, 128.1 ms). The prefill, 85.8 ms alone, waits for them but for a layer's share.
+ */
+START_TEST(one_fetch_by_closed_form)
+{
+	const mc_time alone = 85800000, moved = 128100000, wait = moved + alone / 10 - alone;
+	const uint64_t name[4][2] = {{1, 1}, {1, 2}, {3, 3}, {1, 4}};
+	struct setup u;
+	struct mc_result r;
+	const struct mc_row *f;
+
+	setup_init(&u, 16);
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "run.warmup=1050ms");
+	setup_set(&u, "cluster.prefill=2");
+	setup_set(&u, "cluster.decode=1");
+	add(&u, 0, 1600, 1, name[0], 100);
+	add(&u, 0, 1700, 3, name[1], 20);
+	add(&u, MC_NS_PER_S, 5000, 1, name[2], 0); /* sends nothing */
+	add(&u, 1100 * MC_NS_PER_MS, 2400, 3, name[3], 100);
+	setup_run(&u, &r);
+	f = &r.row[3];
+	ck_assert_uint_eq(r.row[1].prefill, 1);
+	ck_assert_uint_eq(r.row[2].prefill, 0);
+	ck_assert_uint_eq(f->prefill, 1);
+	ck_assert_uint_eq(f->source, 0);
+	ck_assert_uint_eq(f->local_hit, 320);
+	ck_assert_uint_eq(f->remote_hit, 1280);
+	ck_assert_int_eq(f->predicted_ttft, 50000000 + moved + alone);
+	ck_assert_int_eq(f->fetch_wait, wait);
+	ck_assert_int_eq(f->prefill_end - f->decided, alone + wait);
+	ck_assert_double_eq(r.fetched_bytes, 1.28e6);
+	ck_assert_uint_eq(r.first.n, 1); /* the others are of the warm-up */
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 /* A trace of sessions: turns share the prefix of their session, and all sessions the first blocks. */
 static void add_sessions(struct setup *u, uint64_t seed, int n)
 {
@@ -309,6 +372,8 @@ static Suite *suite(void)
 	tcase_add_test(t, short_outputs_skip_decode);
 	tcase_add_test(t, too_large_is_refused);
 	tcase_add_test(t, promised_blocks_match_on_their_node);
+	tcase_add_test(t, queue_is_predicted_exactly);
+	tcase_add_test(t, one_fetch_by_closed_form);
 	tcase_add_test(t, conservation_on_random_scenarios);
 	tcase_add_test(t, cut_off_run);
 	tcase_add_test(t, hits_of_an_infinite_pool);

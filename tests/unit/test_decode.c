@@ -109,7 +109,7 @@ struct oracle {
 	int order[MAX_JOBS], n_order;    /* in order of their loads */
 	int queue[MAX_JOBS], head, tail; /* announced, without room */
 	int step;                        /* announcements and arrivals done so far, two a job */
-	mc_time link;
+	mc_time link, first;             /* first: sum of the first intervals of counted requests */
 	int64_t reserved;
 };
 
@@ -254,6 +254,34 @@ static void oracle_run(struct oracle *o)
 	}
 }
 
+/* What the segments say of the counted requests: their first intervals, joins and iterations. */
+static void compare_counts(const struct sim *s, mc_time firsts)
+{
+	const struct mc_decode *d = &s->node;
+	int64_t joined = 0, made = 0;
+	mc_time first = 0;
+
+	for (size_t k = 0; k < d->segments.n; k++) {
+		joined += d->segments.at[k].joined;
+		made += (int64_t)d->segments.at[k].count * d->segments.at[k].counted;
+	}
+	for (size_t k = 0; k < d->first_intervals.n; k++)
+		first += d->first_intervals.at[k];
+	ck_assert_int_eq(joined, (int64_t)d->first_intervals.n);
+	for (int i = 0; i < s->n; i++) {
+		if (!s->feed[i].job.counted)
+			continue;
+		joined--;
+		made -= s->feed[i].remaining;
+	}
+	ck_assert_int_eq(joined, 0);
+	ck_assert_int_eq(made, 0);
+	ck_assert_int_eq(first, firsts);
+	ck_assert_uint_eq(mc_decode_waiting(d), 0);
+	ck_assert_uint_eq(d->arriving, 0);
+	ck_assert_int_eq(d->reserved, 0);
+}
+
 static void compare_with_oracle(struct sim *s, const struct mc_cost *cost, const struct mc_decode_params *p)
 {
 	struct oracle *o = mc_xcalloc(1, sizeof *o);
@@ -268,12 +296,14 @@ static void compare_with_oracle(struct sim *s, const struct mc_cost *cost, const
 		mc_time sum = 0;
 
 		ck_assert_int_eq(j->last, s->feed[i].end);
+		o->first += s->feed[i].job.counted ? j->gap.at[0] : 0;
 		qsort(j->gap.at, j->gap.n, sizeof(mc_time), descending);
 		for (size_t k = 0; k < top; k++)
 			sum += j->gap.at[k];
 		ck_assert_int_eq((sum + (mc_time)top / 2) / (mc_time)top, s->feed[i].tbt);
 		mc_vec_fini(&j->gap);
 	}
+	compare_counts(s, o->first);
 	free(o);
 }
 
@@ -333,6 +363,34 @@ START_TEST(one_request_by_hand)
 }
 END_TEST
 
+/* Cut off: whole iterations count, and the one that ends in that very nanosecond. */
+START_TEST(stopped)
+{
+	struct mc_cost cost = plain_cost();
+	static struct sim s;
+	struct mc_decode_params p = {1000, 0, true};
+	struct mc_decode_ops ops = {on_finished, &s};
+	const mc_time third = 100000 + 3 * 10100000 + (0 + 1 + 2) * 1000;
+
+	for (mc_time early = 0; early < 2; early++) {
+		memset(&s, 0, sizeof s);
+		mc_loop_init(&s.loop);
+		mc_decode_init(&s.node, &s.loop, &cost, &p, &ops);
+		s.feed[0].job = (struct mc_decode_job){.context = 100, .remaining = 12, .counted = true};
+		mc_decode_announce(&s.node, &s.feed[0].job);
+		mc_decode_arrive(&s.node, &s.feed[0].job);
+		mc_loop_run(&s.loop, third - early);
+		s.loop.now = third - early;
+		mc_decode_stop(&s.node);
+		ck_assert_uint_eq(s.node.segments.n, 1);
+		ck_assert_uint_eq(s.node.segments.at[0].count, early ? 2 : 3);
+		ck_assert_int_eq(s.node.busy, third - 100000 - early * 10102000);
+		ck_assert_uint_eq(s.node.first_intervals.n, 1);
+		sim_fini(&s);
+	}
+}
+END_TEST
+
 /* The longest output that a trace can hold has a tail of 10 %, too. */
 START_TEST(tail_of_the_longest_output)
 {
@@ -351,6 +409,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, fast_forward_equals_stepping_equals_oracle);
 	tcase_add_test(t, one_request_by_hand);
+	tcase_add_test(t, stopped);
 	tcase_add_test(t, tail_of_the_longest_output);
 	suite_add_tcase(s, t);
 	return s;

@@ -136,17 +136,88 @@ static void check_counts(const struct made *m, const struct mc_metrics *x)
 	ck_assert_int_eq(requests, total);
 }
 
+static double share(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+/* Means over prefills, rates, ranges, and hits by length. */
+static void check_means(const struct made *m, const struct mc_metrics *x)
+{
+	double n = 0, compute = 0, load = 0, queue = 0, fetch = 0, out = 0, in = 0, fit = 0, trust = 0,
+	       done = 0;
+	double hit[2] = {0}, input[2] = {0}, span = mc_time_to_s(m->result.end) - 2;
+
+	for (int64_t i = 0; i < m->result.n_rows; i++) {
+		const struct mc_row *r = &m->result.row[i];
+		double context = r->output > 1 ? (double)r->input + r->output - 1 : 0;
+		int c = r->input <= 65536;
+
+		if (!r->counted || r->prefill == MC_NONE)
+			continue;
+		fit += r->input > 20000 || context > 20000;
+		trust += r->input > 50000 || context > 50000;
+		hit[c] += r->input > 32768 ? r->local_hit + r->remote_hit : 0;
+		input[c] += r->input > 32768 ? r->input : 0;
+		out += r->outcome == MC_COMPLETED ? r->output : 0;
+		done += r->outcome == MC_COMPLETED;
+		if (r->prefill_end < 0)
+			continue;
+		n++;
+		in += r->input;
+		compute += r->compute_s;
+		load += r->load_s;
+		queue += mc_time_to_s(r->prefill_start - r->decided);
+		fetch += mc_time_to_s(r->fetch_wait);
+	}
+	ck_assert_double_eq_tol(x->compute_s_mean, share(compute, n), 1e-9);
+	ck_assert_double_eq_tol(x->gpu_time_s_mean, share(compute + load, n), 1e-9);
+	ck_assert_double_eq_tol(x->queue_s_mean, share(queue, n), 1e-9);
+	ck_assert_double_eq_tol(x->fetch_wait_s_mean, share(fetch, n), 1e-9);
+	ck_assert_double_eq_tol(x->outside_fit_ratio, share(fit, (double)x->total), 1e-12);
+	ck_assert_double_eq_tol(x->outside_trust_ratio, share(trust, (double)x->total), 1e-12);
+	ck_assert_double_eq_tol(x->by_length[4].hit_ratio, share(hit[1], input[1]), 1e-12);
+	ck_assert_double_eq_tol(x->by_length[5].hit_ratio, share(hit[0], input[0]), 1e-12);
+	ck_assert_int_eq(x->output_tokens, (int64_t)out);
+	ck_assert_double_eq_tol(x->duration_s, span > 0 ? span : 0, 1e-9);
+	ck_assert_double_eq_tol(x->requests_per_s, share(done, span), 1e-9);
+	ck_assert_double_eq_tol(x->output_tokens_per_s, share(out, span), 1e-6);
+	ck_assert_double_eq_tol(x->input_tokens_per_s, share(in, span), 1e-6);
+}
+
+/* The busiest of links of several speeds, by their share. */
+static void check_network(const struct made *m, const struct mc_metrics *x)
+{
+	uint32_t top = 0;
+
+	for (uint32_t l = 1; l < m->result.n_links; l++)
+		if (m->result.link_bytes[l] / m->result.link_capacity[l] >
+		    m->result.link_bytes[top] / m->result.link_capacity[top])
+			top = l;
+	ck_assert_uint_eq(x->busiest_link, top);
+	ck_assert_double_eq_tol(
+	    x->busiest_link_ratio,
+	    m->result.link_bytes[top] / m->result.link_capacity[top] / mc_time_to_s(m->result.end), 1e-12);
+	ck_assert_double_eq(x->network_bytes, 7);
+}
+
 START_TEST(recount)
 {
 	struct made m;
 	struct mc_metrics x;
 
 	made_init(&m, (uint64_t)_i + 1, 1 + 37 * _i);
+	m.result.fetched_bytes = 3;
+	m.result.handover_bytes = 4;
+	m.result.link_capacity[_i % 6] *= 2;
+	m.result.prefill_group = 1 + (uint32_t)_i % 3;
 	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
 	check_latencies(&m, &x);
 	check_intervals(&m, &x);
 	check_counts(&m, &x);
-	ck_assert_double_eq_tol(x.prefill_busy_ratio, 0.25, 1e-6);
+	check_means(&m, &x);
+	check_network(&m, &x);
+	ck_assert_double_eq_tol(x.prefill_busy_ratio, 0.25 / m.result.prefill_group, 1e-6);
 	ck_assert_double_eq_tol(x.decode_busy_ratio, 0.125, 1e-6);
 	made_fini(&m);
 }
@@ -223,6 +294,12 @@ START_TEST(not_arrived)
 	m.result.end = 6 * MC_NS_PER_S + 1; /* request 60 just arrived */
 	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
 	ck_assert_int_eq(x.total + x.warmup, 61);
+	m.result.end--; /* in this very instant */
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_int_eq(x.total + x.warmup, 61);
+	m.result.end--;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_int_eq(x.total + x.warmup, 60);
 	made_fini(&m);
 }
 END_TEST

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "kv/pool.h"
 #include "sched/conductor.h"
+#include "sched/search.h"
 
 #define NODES_MAX 12
 #define DEPTH     10
@@ -372,6 +373,38 @@ START_TEST(random_is_even)
 }
 END_TEST
 
+/* The terms of the fetch branch by hand: what is missing alone is moved, by all nodes of a group; a best
+ * match of exactly threshold times the local one is no reason to. */
+START_TEST(terms_of_a_fetch)
+{
+	struct world w;
+	struct mc_prompt p = telling_world(&w);
+	struct mc_search s = {true, 1.5};
+	struct mc_match best;
+	struct mc_score at = {.prefill = 1};
+
+	hold(&w, 1, w.id, 2);
+	p.n_steps = mc_tree_trail(w.tree, w.id, p.n_blocks, w.step);
+	best = mc_search_best(&w.view, &p);
+	ck_assert_uint_eq(best.blocks, 4);
+	at.local = mc_view_match(&w.view, &p, 1);
+	ck_assert_uint_eq(at.local, 2);
+	mc_search_score(&s, &w.view, &p, &best, &at);
+	ck_assert_uint_eq(at.source, 0);
+	ck_assert_int_eq(at.transfer, mc_time_from_s(0.2001));
+	ck_assert_int_eq(at.compute, mc_time_from_s(0.114));
+	w.view.group = 2;
+	mc_search_score(&s, &w.view, &p, &best, &at);
+	ck_assert_int_eq(at.transfer, mc_time_from_s(0.1001));
+	s.threshold = 2;
+	mc_search_score(&s, &w.view, &p, &best, &at);
+	ck_assert_uint_eq(at.source, MC_NONE);
+	ck_assert_uint_eq(at.hit, 2);
+	ck_assert_int_eq(at.transfer, 0);
+	world_fini(&w);
+}
+END_TEST
+
 /* Refused is what no decode node could hold, to the token; a single output token needs no decode node. */
 START_TEST(conductor_decides)
 {
@@ -422,6 +455,7 @@ static Suite *suite(void)
 	tcase_add_test(t, each_policy_differs_from_all_others);
 	tcase_add_test(t, each_decode_policy_differs_from_all_others);
 	tcase_add_test(t, random_is_even);
+	tcase_add_test(t, terms_of_a_fetch);
 	tcase_add_test(t, conductor_decides);
 	suite_add_tcase(s, t);
 	return s;

@@ -184,6 +184,32 @@ START_TEST(group_pipelines_prompts)
 }
 END_TEST
 
+/* A group stands still before its first chunk until all blocks are there; what it computes stays the same. */
+START_TEST(group_waits_for_blocks)
+{
+	for (mc_time late = 0; late < 2; late++) {
+		struct bench b;
+		struct mc_prefill_job x;
+		struct arrival a = {.job = &x};
+		double stage[3] = {0}, plain;
+		struct mc_pipeline_job work = {1000, 400, 250, 3, 0};
+
+		bench_init(&b);
+		mc_prefill_set_group(&b.node, 3, 250);
+		x = make_job(&b, 1000, 400, true);
+		mc_prefill_submit(&b.node, &x);
+		mc_event_init(&a.ev, MC_EV_NET, on_blocks);
+		mc_loop_at(&b.loop, &a.ev, late * 50000000);
+		mc_loop_run(&b.loop, MC_TIME_MAX);
+		plain = mc_cost_prefill_group(&b.cost, &work, stage);
+		ck_assert_int_eq(x.fetch_wait, late * 50000000);
+		ck_assert_int_eq(x.end, late * 50000000 + mc_time_from_s(plain));
+		ck_assert_int_eq(b.node.busy, CACHED);
+		bench_fini(&b);
+	}
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("prefill");
@@ -193,6 +219,7 @@ static Suite *suite(void)
 	tcase_add_test(t, fetch_overlaps_by_layer);
 	tcase_add_test(t, free_at_while_waiting);
 	tcase_add_test(t, group_pipelines_prompts);
+	tcase_add_test(t, group_waits_for_blocks);
 	suite_add_tcase(s, t);
 	return s;
 }
