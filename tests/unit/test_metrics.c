@@ -155,7 +155,7 @@ static void check_means(const struct made *m, const struct mc_metrics *x)
 
 		if (!r->counted || r->prefill == MC_NONE)
 			continue;
-		fit += r->input > 20000 || context > 20000;
+		fit += r->input > 20000 || context > 15000; /* no decode: no context */
 		trust += r->input > 50000 || context > 50000;
 		hit[c] += r->input > 32768 ? r->local_hit + r->remote_hit : 0;
 		input[c] += r->input > 32768 ? r->input : 0;
@@ -207,6 +207,7 @@ START_TEST(recount)
 	struct mc_metrics x;
 
 	made_init(&m, (uint64_t)_i + 1, 1 + 37 * _i);
+	m.cost.fit_context_max = 15000;
 	m.result.fetched_bytes = 3;
 	m.result.handover_bytes = 4;
 	m.result.link_capacity[_i % 6] *= 2;
