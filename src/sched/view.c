@@ -55,7 +55,7 @@ mc_time mc_view_prefill_time(const struct mc_view *view, uint32_t n, uint32_t ca
 		return mc_time_from_s(gpu);
 	/* Equal chunks through equal stages: the fill of the pipeline, then one stage's work. */
 	chunks = (double)((n - cached + view->chunk - 1) / view->chunk);
-	hop = view->cost->hop_s_per_token * ((double)(n - cached) / chunks);
+	hop = view->cost->net_startup_s + view->cost->hop_s_per_token * ((double)(n - cached) / chunks);
 	return mc_time_from_s(gpu / view->group * (chunks + view->group - 1) / chunks +
 			      hop * (view->group - 1));
 }

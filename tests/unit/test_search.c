@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "kv/pool.h"
+#include "model/pipeline.h"
 #include "sched/search.h"
 
 #define DEPTH 24
@@ -190,6 +191,22 @@ START_TEST(last_token_is_computed)
 }
 END_TEST
 
+/* What is predicted of a group is what its pipeline does, where all chunks cost the same. */
+START_TEST(group_prediction)
+{
+	struct mc_cost cost = plain_cost();
+	struct mc_view v = {.cost = &cost, .block_tokens = 16, .group = 4, .chunk = 250};
+	double stage[4] = {0};
+	struct mc_pipeline_job job = {2000, 0, 250, 4, 0};
+
+	cost.pf_a = cost.pf_c = 0;
+	cost.hop_s_per_token = 1e-6;
+	ck_assert_int_eq(mc_view_prefill_time(&v, 2000, 0),
+			 mc_time_from_s(mc_cost_prefill_group(&cost, &job, stage)));
+	ck_assert_int_eq(mc_view_prefill_occupancy(&v, 2000, 0), mc_time_from_s(0.05));
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("search");
@@ -198,6 +215,7 @@ static Suite *suite(void)
 	tcase_add_test(t, search_equals_scan);
 	tcase_add_test(t, fetch_when_it_pays);
 	tcase_add_test(t, last_token_is_computed);
+	tcase_add_test(t, group_prediction);
 	suite_add_tcase(s, t);
 	return s;
 }
