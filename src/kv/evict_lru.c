@@ -40,10 +40,11 @@ static void destroy(void *state)
 	free(l);
 }
 
-static void insert(void *state, uint32_t entry)
+static void insert(void *state, uint32_t entry, const struct mc_blocks *b)
 {
 	struct lru *l = state;
 
+	(void)b;
 	mc_vec_reserve(&l->link, (size_t)entry + 1);
 }
 
@@ -66,12 +67,13 @@ static void append(void *state, uint32_t entry)
 }
 
 /* Right behind it: used as recently, and as a parent longer to stay. */
-static void split(void *state, uint32_t lead, uint32_t rest, bool unpinned)
+static void split(void *state, uint32_t lead, uint32_t rest, uint32_t n, bool unpinned)
 {
 	struct lru *l = state;
 	uint32_t next;
 
-	insert(state, lead);
+	(void)n;
+	insert(state, lead, NULL);
 	if (!unpinned)
 		return;
 	next = l->link.at[rest].next;
@@ -80,10 +82,11 @@ static void split(void *state, uint32_t lead, uint32_t rest, bool unpinned)
 	*(next == MC_NONE ? &l->last : &l->link.at[next].prev) = lead;
 }
 
-static uint32_t victim(void *state)
+static uint32_t victim(void *state, uint32_t *most)
 {
 	const struct lru *l = state;
 
+	(void)most;
 	return l->first;
 }
 

@@ -1,8 +1,16 @@
 # An eviction policy: one file evict_NAME.c defining mc_evictor_NAME, and its line here, sorted.
 KV_EVICTORS = \
-	%D%/evict_lru.c
+	%D%/evict_2q.c \
+	%D%/evict_fifo.c \
+	%D%/evict_length_aware.c \
+	%D%/evict_lfu.c \
+	%D%/evict_lru.c \
+	%D%/evict_s3fifo.c \
+	%D%/evict_sieve.c
 libmooncake_a_SOURCES += $(KV_EVICTORS) \
 	%D%/evict.c %D%/evict.h \
+	%D%/ghost.c %D%/ghost.h \
+	%D%/order.c %D%/order.h \
 	%D%/pool.c %D%/pool.h \
 	%D%/run.h \
 	%D%/tree.c %D%/tree.h

@@ -91,18 +91,42 @@ static uint32_t entry_new(struct mc_pool *p, const struct entry *it)
 	return e;
 }
 
+/* It was released or lost a child: can it go? */
+static void entry_settle(struct mc_pool *p, uint32_t e)
+{
+	if (p->evictor->ready && !p->entry.at[e].pins && !p->entry.at[e].children)
+		p->evictor->ready(p->order, e);
+}
+
 /* The pool gives up an unpinned entry without children. */
 static void entry_drop(struct mc_pool *p, uint32_t e)
 {
 	struct entry *it = &p->entry.at[e];
+	uint32_t parent = it->parent;
 
 	assert(!it->pins && !it->children);
 	p->evictor->remove(p->order, e);
-	if (it->parent != MC_NONE)
-		p->entry.at[it->parent].children--;
 	mc_run_copy_remove(p->tree, it->run, p->node);
 	*it = (struct entry){.run = MC_NONE, .parent = p->free};
 	p->free = e;
+	if (parent != MC_NONE) {
+		p->entry.at[parent].children--;
+		entry_settle(p, parent);
+	}
+}
+
+/* Its last n blocks go: evicted, or never came. */
+static void entry_cut(struct mc_pool *p, uint32_t e, uint32_t n, bool evicted)
+{
+	struct mc_copy *c = copy_of(p, e);
+	uint32_t held = c->held - n;
+
+	if (p->evictor->cut)
+		p->evictor->cut(p->order, e, evicted ? run_of(p, e)->id + held : NULL, n);
+	if (held)
+		mc_run_copy_set(run_of(p, e), c, held, least(c->resident, held));
+	else
+		entry_drop(p, e);
 }
 
 uint32_t mc_pool_entry_split(struct mc_pool *p, uint32_t e, uint32_t first)
@@ -112,7 +136,7 @@ uint32_t mc_pool_entry_split(struct mc_pool *p, uint32_t e, uint32_t first)
 
 	it = &p->entry.at[e]; /* the table may have moved */
 	it->parent = lead;
-	p->evictor->split(p->order, lead, e, !it->pins);
+	p->evictor->split(p->order, lead, e, p->tree->run.at[first].n, !it->pins);
 	return lead;
 }
 
@@ -143,6 +167,8 @@ static void pin_present(struct mc_pool *p, const uint64_t *id, uint32_t n, struc
 			p->evictor->pin(p->order, c->entry);
 			p->stats.pinned += k;
 		}
+		if (p->evictor->hit)
+			p->evictor->hit(p->order, c->entry);
 		*w = (struct walk){w->depth + k, run, c->entry};
 	}
 }
@@ -154,21 +180,18 @@ static uint32_t make_room(struct mc_pool *p, uint32_t need)
 	struct mc_pool_stats *s = &p->stats;
 
 	while (s->capacity - s->present < need) {
-		uint32_t v = p->evictor->victim(p->order), take;
+		uint32_t most = UINT32_MAX, v = p->evictor->victim(p->order, &most), take;
 		struct mc_copy *c;
 
 		if (v == MC_NONE)
 			return s->capacity - s->present;
 		c = copy_of(p, v);
 		assert(!p->entry.at[v].pins && !p->entry.at[v].children && c->resident == c->held);
-		take = least(need - (s->capacity - s->present), c->held);
+		take = least(least(need - (s->capacity - s->present), c->held), most);
 		s->present -= take;
 		s->resident -= take;
 		s->evicted += take;
-		if (take == c->held)
-			entry_drop(p, v);
-		else
-			mc_run_copy_set(run_of(p, v), c, c->held - take, c->held - take);
+		entry_cut(p, v, take, true);
 	}
 	return need;
 }
@@ -177,7 +200,7 @@ static uint32_t make_room(struct mc_pool *p, uint32_t need)
 static void promise(struct mc_pool *p, const uint64_t *id, uint32_t n, struct walk *w)
 {
 	struct mc_tree *t = p->tree;
-	uint32_t room = make_room(p, n - w->depth), end = w->depth + room;
+	uint32_t room = make_room(p, n - w->depth), end = w->depth + room, from = w->entry;
 
 	p->stats.refused += n - end;
 	p->stats.present += room;
@@ -186,6 +209,8 @@ static void promise(struct mc_pool *p, const uint64_t *id, uint32_t n, struct wa
 	while (w->depth < end) {
 		uint32_t run = mc_run_find(t, id[w->depth]), k = end - w->depth, e;
 
+		if (p->evictor->alike)
+			k = p->evictor->alike(p->order, id + w->depth, k);
 		if (run == MC_NONE) {
 			run = mc_run_add(t, w->run, id + w->depth, k);
 		} else {
@@ -196,9 +221,13 @@ static void promise(struct mc_pool *p, const uint64_t *id, uint32_t n, struct wa
 		e = entry_new(p, &(struct entry){run, w->entry, 0, 1});
 		if (w->entry != MC_NONE)
 			p->entry.at[w->entry].children++;
-		p->evictor->insert(p->order, e);
 		mc_run_copy_add(t, run, &(struct mc_copy){p->node, e, k, 0});
 		*w = (struct walk){w->depth + k, run, e};
+	}
+	for (uint32_t e = w->entry; e != from; e = p->entry.at[e].parent) {
+		const struct mc_run *r = run_of(p, e);
+
+		p->evictor->insert(p->order, e, &(struct mc_blocks){r->id, r->n, r->first});
 	}
 }
 
@@ -255,20 +284,21 @@ void mc_pool_release(struct mc_pool *p, struct mc_lease *lease)
 
 	for (uint32_t e = lease->tail; e != MC_NONE; e = parent) {
 		struct mc_copy *c = copy_of(p, e);
-		uint32_t lost = c->held - c->resident;
+		uint32_t kept = c->resident, lost = c->held - kept;
 
 		parent = p->entry.at[e].parent;
 		if (--p->entry.at[e].pins)
 			continue;
 		assert(!lost || !p->entry.at[e].children);
-		p->evictor->unpin(p->order, e);
+		if (p->evictor->unpin)
+			p->evictor->unpin(p->order, e);
 		p->stats.pinned -= c->held;
 		p->stats.present -= lost;
 		p->stats.dropped += lost;
-		if (!c->resident)
-			entry_drop(p, e);
-		else if (lost)
-			mc_run_copy_set(run_of(p, e), c, c->resident, c->resident);
+		if (lost)
+			entry_cut(p, e, lost, false);
+		if (kept)
+			entry_settle(p, e);
 	}
 	*lease = (struct mc_lease){MC_NONE, 0};
 }

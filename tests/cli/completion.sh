@@ -32,7 +32,7 @@ offered mooncake run x.json --set hardware= | sort >"$tap_dir/offered"
 (cd "$MC_SRCDIR/calib/profiles" && printf 'hardware=%s\n' *.json) | sed 's/\.json$//' | sort >"$tap_dir/taken"
 silent "profiles" diff "$tap_dir/taken" "$tap_dir/offered"
 offered mooncake run x.json --set kv.evict= >"$tap_dir/offered"
-silent "evictors, without their heading" sh -c '! grep -v "^kv.evict=[a-z]*$" "$1"' sh "$tap_dir/offered"
+silent "evictors, without their heading" sh -c '! grep -v "^kv.evict=[a-z0-9-]*$" "$1"' sh "$tap_dir/offered"
 offered mooncake run x.json --set conductor.pol >"$tap_dir/offered"
 speaks "keys" "conductor.policy=" cat "$tap_dir/offered"
 tap_done

@@ -40,4 +40,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/fixture.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
