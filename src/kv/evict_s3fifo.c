@@ -179,8 +179,9 @@ static uint32_t victim(void *state, uint32_t *most)
 	if (s->blocks[SMALL] >= s->share || !s->ready[MAIN]) {
 		uint32_t e = victim_small(s);
 
-		if (e != MC_NONE && s->ready[MAIN] && s->blocks[SMALL] >= s->share)
-			*most = s->blocks[SMALL] - s->share + 1;
+		/* Its moves may have left the small queue with less than its share. */
+		if (e != MC_NONE && s->ready[MAIN])
+			*most = s->blocks[SMALL] > s->share ? s->blocks[SMALL] - s->share + 1 : 1;
 		if (e != MC_NONE)
 			return e;
 	}

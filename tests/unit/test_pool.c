@@ -130,7 +130,7 @@ static void step(struct node *o, struct rng *r)
 
 static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 {
-	static const uint32_t capacity[][NODES] = {{1, 2, 3}, {4, 6, 9}, {12, 20, 33}, {64, 41, 1}};
+	static const uint32_t capacity[][NODES] = {{1, 2, 3}, {4, 6, 9}, {20, 24, 32}, {64, 41, 1}};
 	struct mc_tree *tree = mc_tree_new();
 	struct node *node = calloc(NODES, sizeof *node);
 	struct rng r = {.at = (seed + 1) << 32};
@@ -139,7 +139,7 @@ static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 		naive_init(&node[k].naive, ev->name, capacity[seed % 4][k]);
 		node[k].pool = mc_pool_new(tree, k, capacity[seed % 4][k], ev);
 	}
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 3000; i++) {
 		uint32_t k = rng_below(&r, NODES);
 
 		step(&node[k], &r);
@@ -156,7 +156,7 @@ static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 	mc_tree_free(tree);
 }
 
-enum { SEEDS = 8 };
+enum { SEEDS = 40 };
 
 START_TEST(every_policy_equals_its_naive_pool)
 {
