@@ -266,11 +266,14 @@ void mc_pool_commit(struct mc_pool *p, const struct mc_lease *lease, uint32_t fr
 		return;
 	for (uint32_t e = lease->tail; e != MC_NONE; e = p->entry.at[e].parent) {
 		struct mc_run *r = run_of(p, e);
-		struct mc_copy *c = copy_of(p, e);
-		uint32_t upto = depth > r->first ? least(depth - r->first, c->held) : 0;
+		struct mc_copy *c;
+		uint32_t upto;
 
-		if (r->first + c->held <= from)
+		if (r->first + r->n <=
+		    from) /* the common beginning, which thousands may hold, is not looked up */
 			break;
+		c = copy_of(p, e);
+		upto = depth > r->first ? least(depth - r->first, c->held) : 0;
 		if (upto <= c->resident)
 			continue;
 		p->stats.resident += upto - c->resident;
@@ -283,16 +286,22 @@ void mc_pool_release(struct mc_pool *p, struct mc_lease *lease)
 	uint32_t parent;
 
 	for (uint32_t e = lease->tail; e != MC_NONE; e = parent) {
-		struct mc_copy *c = copy_of(p, e);
-		uint32_t kept = c->resident, lost = c->held - kept;
+		struct entry *it = &p->entry.at[e];
+		uint32_t kept, lost = 0;
 
-		parent = p->entry.at[e].parent;
-		if (--p->entry.at[e].pins)
+		parent = it->parent;
+		if (--it->pins)
 			continue;
-		assert(!lost || !p->entry.at[e].children);
+		if (it->children) { /* unpinned like this one, hence resident, hence so is all that is before
+				       them */
+			kept = run_of(p, e)->n;
+		} else {
+			kept = copy_of(p, e)->resident;
+			lost = copy_of(p, e)->held - kept;
+		}
 		if (p->evictor->unpin)
 			p->evictor->unpin(p->order, e);
-		p->stats.pinned -= c->held;
+		p->stats.pinned -= kept + lost;
 		p->stats.present -= lost;
 		p->stats.dropped += lost;
 		if (lost)
