@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,13 +52,23 @@ void mc_watch_start(struct mc_watch *w, bool quiet)
 	w->hooks = (struct mc_cluster_hooks){.progress = show, .arg = w, .interrupted = &interrupted};
 }
 
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
 void mc_watch_stop(struct mc_watch *w)
 {
 	double took = clock_s() - w->started;
+	struct rusage use;
 
 	if (w->terminal)
 		fputs("\r\033[K", stderr);
-	if (!w->quiet && w->requests)
-		fprintf(stderr, "%" PRId64 " requests in %.2f s of wall time, %.0f requests/s\n", w->requests,
-			took, (double)w->requests / (took > 1e-9 ? took : 1e-9));
+	if (w->quiet || !w->requests)
+		return;
+	getrusage(RUSAGE_SELF, &use);
+	fprintf(stderr,
+		"%" PRId64 " requests in %.3f s of wall time, %.3f s of CPU, %.0f requests/s, %.1f MB\n",
+		w->requests, took, seconds(use.ru_utime) + seconds(use.ru_stime),
+		(double)w->requests / (took > 1e-9 ? took : 1e-9), (double)use.ru_maxrss / 1024);
 }
