@@ -10,21 +10,6 @@
  */
 #include "kv/order.h"
 
-static void *create(uint32_t capacity)
-{
-	struct mc_order *o = mc_xmalloc(sizeof *o);
-
-	(void)capacity;
-	mc_order_init(o);
-	return o;
-}
-
-static void destroy(void *state)
-{
-	mc_order_fini(state);
-	free(state);
-}
-
 /* Fewest leases first, then the latest last block. */
 static uint64_t rank_of(const struct mc_item *it)
 {
@@ -41,18 +26,6 @@ static void hit(void *state, uint32_t entry)
 	struct mc_order *o = state;
 
 	o->item.at[entry].uses++;
-}
-
-static void unpin(void *state, uint32_t entry)
-{
-	struct mc_order *o = state;
-
-	o->item.at[entry].time = ++o->clock;
-}
-
-static void take(void *state, uint32_t entry)
-{
-	mc_order_take(state, entry);
 }
 
 static void ready(void *state, uint32_t entry)
@@ -73,12 +46,6 @@ static void cut(void *state, uint32_t entry, const uint64_t *id, uint32_t n)
 	o->item.at[entry].n -= n;
 	if (in)
 		ready(o, entry);
-}
-
-static void split(void *state, uint32_t lead, uint32_t rest, uint32_t n, bool unpinned)
-{
-	(void)unpinned;
-	mc_order_split(state, lead, rest, n);
 }
 
 /* As long as its last block stays later than that of the next entry with as few uses. */
@@ -103,15 +70,15 @@ static uint32_t victim(void *state, uint32_t *most)
 const struct mc_evictor mc_evictor_length_aware = {
     .name = "length-aware",
     .help = "the block with the fewest uses goes first, then the latest in its prompt",
-    .create = create,
-    .destroy = destroy,
+    .create = mc_order_create,
+    .destroy = mc_order_destroy,
     .insert = insert,
-    .pin = take,
+    .pin = mc_order_on_leave,
     .hit = hit,
-    .unpin = unpin,
+    .unpin = mc_order_on_unpin,
     .ready = ready,
     .cut = cut,
-    .remove = take,
-    .split = split,
+    .remove = mc_order_on_leave,
+    .split = mc_order_on_split,
     .victim = victim,
 };

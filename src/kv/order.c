@@ -134,3 +134,47 @@ uint32_t mc_order_first(const struct mc_order *o)
 {
 	return mc_order_rank(o, 0);
 }
+
+void *mc_order_create(uint32_t capacity)
+{
+	struct mc_order *o = mc_xmalloc(sizeof *o);
+
+	(void)capacity;
+	mc_order_init(o);
+	return o;
+}
+
+void mc_order_destroy(void *state)
+{
+	mc_order_fini(state);
+	free(state);
+}
+
+void mc_order_on_unpin(void *state, uint32_t entry)
+{
+	struct mc_order *o = state;
+
+	o->item.at[entry].time = ++o->clock;
+}
+
+void mc_order_on_ready(void *state, uint32_t entry)
+{
+	mc_order_put(state, entry);
+}
+
+void mc_order_on_leave(void *state, uint32_t entry)
+{
+	mc_order_take(state, entry);
+}
+
+void mc_order_on_split(void *state, uint32_t lead, uint32_t rest, uint32_t n, bool unpinned)
+{
+	(void)unpinned;
+	mc_order_split(state, lead, rest, n);
+}
+
+uint32_t mc_order_victim(void *state, uint32_t *most)
+{
+	(void)most;
+	return mc_order_first(state);
+}

@@ -42,4 +42,16 @@ uint32_t mc_order_first(const struct mc_order *o);
 uint32_t mc_order_rank(const struct mc_order *o, uint64_t rank);
 uint32_t mc_order_seek(const struct mc_order *o, uint64_t rank, uint64_t time, uint32_t block);
 
+/*
+ * Functions of struct mc_evictor for policies whose state is an order and nothing else: who can go is in the
+ * set, and its first goes next.
+ */
+void *mc_order_create(uint32_t capacity);
+void mc_order_destroy(void *state);
+void mc_order_on_unpin(void *state, uint32_t entry); /* time: the clock's next tick */
+void mc_order_on_ready(void *state, uint32_t entry);
+void mc_order_on_leave(void *state, uint32_t entry); /* pin and remove */
+void mc_order_on_split(void *state, uint32_t lead, uint32_t rest, uint32_t n, bool unpinned);
+uint32_t mc_order_victim(void *state, uint32_t *most);
+
 #endif
