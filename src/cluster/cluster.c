@@ -49,7 +49,7 @@ static void on_arrive(struct mc_loop *loop, struct mc_event *ev)
 {
 	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, arrive);
 
-	if (!c->arrived || !mc_event_pending(&c->decide))
+	if (!mc_event_pending(&c->decide))
 		mc_loop_at(loop, &c->decide, loop->now + c->schedule);
 	c->arrived++;
 	if (c->arrived < c->trace->n)

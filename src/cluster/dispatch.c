@@ -181,7 +181,7 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	struct mc_flight *f = flight_get(c);
 	uint32_t cached = mc_view_hit_tokens(&c->view, prompt, d->placed.hit);
 
-	*f = (struct mc_flight){.cluster = c, .row = row, .n_blocks = prompt->n_blocks};
+	*f = (struct mc_flight){.cluster = c, .row = row};
 	f->local = d->placed.local;
 	f->hit = d->placed.hit;
 	f->prefill.tokens = prompt->tokens;

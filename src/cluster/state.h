@@ -18,8 +18,7 @@ struct mc_cluster;
 struct mc_flight {
 	struct mc_cluster *cluster;
 	struct mc_row *row;
-	uint32_t n_blocks, local,
-	    hit; /* blocks of the prompt: all, held at dispatch, cached when prefill starts */
+	uint32_t local, hit; /* blocks of the prompt: held at dispatch, cached when prefill starts */
 	struct mc_lease lease, source; /* at its prefill instance; at the instance that it fetches from */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;

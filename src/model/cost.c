@@ -162,23 +162,3 @@ double mc_cost_transfer_s(const struct mc_cost *c, double bytes)
 {
 	return c->net_startup_s + bytes / c->net_bytes_per_s;
 }
-
-mc_time mc_cost_prefill_compute_ns(const struct mc_cost *c, int64_t n, int64_t p)
-{
-	return mc_time_from_s(mc_cost_prefill_compute_s(c, (double)n, (double)p));
-}
-
-mc_time mc_cost_prefill_load_ns(const struct mc_cost *c, int64_t p)
-{
-	return mc_time_from_s(mc_cost_prefill_load_s(c, (double)p));
-}
-
-mc_time mc_cost_prefill_gpu_ns(const struct mc_cost *c, int64_t n, int64_t p)
-{
-	return mc_time_from_s(mc_cost_prefill_gpu_s(c, (double)n, (double)p));
-}
-
-mc_time mc_cost_transfer_ns(const struct mc_cost *c, int64_t bytes)
-{
-	return mc_time_from_s(mc_cost_transfer_s(c, (double)bytes));
-}

@@ -1,6 +1,6 @@
 /*
  * The cost model: how long prefill, decode, loads and transfers take for one model shape on one profile.
- * Times are computed in double seconds and rounded once to nanoseconds by the *_ns functions.
+ * Times are computed in double seconds and rounded once to nanoseconds, by mc_time_from_s.
  *
  * Prefill of a prompt of n tokens of which the first p are cached (paper, figure 14):
  *     compute(n, p) = a + b (n - p) + c (n^2 - p^2)       forward passes alone, chunks included
@@ -85,11 +85,6 @@ static inline double mc_cost_prefill_load_s(const struct mc_cost *c, double p)
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p);
 /* One transfer of that many bytes that has the node's NICs to itself. */
 double mc_cost_transfer_s(const struct mc_cost *c, double bytes);
-
-mc_time mc_cost_prefill_compute_ns(const struct mc_cost *c, int64_t n, int64_t p);
-mc_time mc_cost_prefill_load_ns(const struct mc_cost *c, int64_t p);
-mc_time mc_cost_prefill_gpu_ns(const struct mc_cost *c, int64_t n, int64_t p);
-mc_time mc_cost_transfer_ns(const struct mc_cost *c, int64_t bytes);
 
 /* What the profile says of a decode iteration, without the roofline. */
 static inline double mc_cost_decode_raw_s(const struct mc_cost *c, double batch, double context)
