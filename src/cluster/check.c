@@ -59,10 +59,18 @@ void mc_cluster_check(struct mc_cluster *c)
 		c->loop.stop = true;
 }
 
+/* What a request's new tokens send from stage to stage. */
+static int64_t stage_bytes(const struct mc_cluster *c, const struct mc_row *r)
+{
+	int64_t computed = (int64_t)r->input - r->local_hit - r->remote_hit;
+
+	return computed * c->cost->hop_bytes * (c->scenario->cluster.prefill_group - 1);
+}
+
 /* Sums over the rows against what the parts counted on their own. */
 static void check_rows(struct mc_cluster *c)
 {
-	int64_t unfinished = 0, tokens = 0, iterated = 0;
+	int64_t unfinished = 0, tokens = 0, iterated = 0, crossed = 0, crossing = 0, stages = 0;
 	double gpu = 0, begun = 0, busy = 0, slack = 1e-6 + 1e-9 * (double)c->result->n_rows;
 
 	for (int64_t i = 0; i < c->result->n_rows; i++) {
@@ -72,10 +80,14 @@ static void check_rows(struct mc_cluster *c)
 			unfinished++;
 		if (r->outcome == MC_COMPLETED && r->output > 1)
 			tokens += r->output - 1;
-		if (r->prefill_start >= 0)
+		if (r->prefill_start >= 0) {
 			begun += r->compute_s + r->load_s;
-		if (r->prefill_end >= 0)
+			crossing += stage_bytes(c, r);
+		}
+		if (r->prefill_end >= 0) {
 			gpu += r->compute_s + r->load_s;
+			crossed += stage_bytes(c, r);
+		}
 		if (r->outcome == MC_COMPLETED && (r->prefill_end < r->prefill_start ||
 						   r->end < r->prefill_end || r->prefill_start < r->decided))
 			fail(c, "times of a request run backwards", (uint32_t)i);
@@ -88,10 +100,14 @@ static void check_rows(struct mc_cluster *c)
 			    (int64_t)c->decode[i].segments.at[k].count * c->decode[i].segments.at[k].batch;
 	if (c->open ? iterated < tokens : iterated != tokens)
 		fail(c, "tokens of the iterations are not those of the requests", 0);
-	for (uint32_t i = 0; i < c->view.n_prefill; i++)
+	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
 		busy += mc_time_to_s(c->prefill[i].busy);
+		stages += c->prefill[i].stage_bytes;
+	}
 	if (busy < gpu - slack || busy > begun + slack)
 		fail(c, "engine time of the instances is not that of the requests", 0);
+	if (stages < crossed || stages > crossing || (!c->open && stages != crossed))
+		fail(c, "bytes between the nodes of groups are not those of the requests", 0);
 }
 
 void mc_cluster_check_end(struct mc_cluster *c)

@@ -34,6 +34,7 @@ void mc_result_fini(struct mc_result *r)
 	free(r->segment);
 	mc_vec_fini(&r->first);
 	free(r->prefill_busy);
+	free(r->stage_bytes);
 	free(r->decode_busy);
 	free(r->link_bytes);
 	free(r->link_capacity);
@@ -194,6 +195,7 @@ static void collect(struct mc_cluster *c)
 	r->segment = mc_xcalloc(r->n_decode, sizeof *r->segment);
 	r->decode_busy = mc_xcalloc(r->n_decode, sizeof *r->decode_busy);
 	r->prefill_busy = mc_xcalloc(r->n_prefill, sizeof *r->prefill_busy);
+	r->stage_bytes = mc_xcalloc(r->n_prefill, sizeof *r->stage_bytes);
 	r->link_bytes = mc_xcalloc(r->n_links, sizeof *r->link_bytes);
 	r->link_capacity = mc_xcalloc(r->n_links, sizeof *r->link_capacity);
 	for (uint32_t i = 0; i < r->n_decode; i++) {
@@ -209,6 +211,7 @@ static void collect(struct mc_cluster *c)
 		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
 
 		r->prefill_busy[i] = c->prefill[i].busy;
+		r->stage_bytes[i] = c->prefill[i].stage_bytes;
 		r->evicted_blocks += p.evicted;
 		r->unstored_blocks += p.refused;
 	}

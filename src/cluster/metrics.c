@@ -183,6 +183,18 @@ static void summarize(struct columns *col, struct mc_metrics *m)
 	}
 }
 
+/* Between the nodes of a group; a node sends over one boundary, with its own NICs. */
+static void stages(const struct mc_cost *cost, const struct mc_result *r, struct mc_metrics *m)
+{
+	for (uint32_t i = 0; i < r->n_prefill && r->prefill_group > 1; i++) {
+		double boundary = (double)r->stage_bytes[i] / (r->prefill_group - 1);
+		double use = ratio(boundary, cost->net_bytes_per_s * mc_time_to_s(r->end));
+
+		m->stage_bytes += r->stage_bytes[i];
+		m->stage_nic_ratio = use > m->stage_nic_ratio ? use : m->stage_nic_ratio;
+	}
+}
+
 static void busy(const struct mc_result *r, struct mc_metrics *m)
 {
 	double end = mc_time_to_s(r->end), prefill = 0, decode = 0;
@@ -307,6 +319,7 @@ void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost,
 	iterations(cost, r, m);
 	inter_token(cost, r, m);
 	busy(r, m);
+	stages(cost, r, m);
 	rates(s, r, &col, m);
 	mc_verdict_steady(s, r, m);
 	mc_verdict_bottleneck(s, r, m);

@@ -36,6 +36,8 @@ struct mc_metrics {
 	int64_t iterations;
 	double network_bytes, busiest_link_ratio;
 	uint32_t busiest_link; /* MC_NONE: no links */
+	int64_t stage_bytes;
+	double stage_nic_ratio;
 	double requests_per_s, input_tokens_per_s, output_tokens_per_s;
 	double duration_s; /* from the end of the warm-up to the last event */
 	double outside_fit_ratio,

@@ -74,6 +74,17 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"network.busiest_link_ratio", "ratio",
      "bytes / (capacity x time to the last event) of the busiest link, whole run"},
     {"network.busiest_link", "name", "which link that is: a node and a direction"},
+    {"network.stage_bytes", "bytes",
+     "activations that cross between the nodes of prefill groups (cluster.prefill_group), whole run: new "
+     "tokens x hidden x 2 bytes x (group - 1) stage boundaries; not part of network.bytes. 0: single nodes"},
+    {"network.stage_nic_ratio", "ratio",
+     "share of the time to the last event that a node of the busiest group sends activations at its full "
+     "bandwidth. Chunks pay that time at every boundary, but neither slow KV transfers nor are slowed by "
+     "them: no matter while this is small, and it is bounded by what a group computes (8 nodes of a800-x8: "
+     "at "
+     "most 73,000 new tokens/s x 16,384 bytes over 87 GB/s, 1.4 %). Where this and "
+     "network.busiest_link_ratio "
+     "are large together, TTFT is too low"},
     {"throughput.requests_per_s", "1/s", "completed requests / duration"},
     {"throughput.input_tokens_per_s", "1/s", "prompt tokens of completed prefills / duration"},
     {"throughput.output_tokens_per_s", "1/s", "output tokens of completed requests / duration"},

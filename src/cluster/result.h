@@ -78,6 +78,7 @@ struct mc_result {
 	double
 	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
 	double handover_bytes; /* KV moved to decode nodes, likewise */
+	int64_t *stage_bytes;  /* a prefill instance: activations between its nodes, all boundaries */
 	double *link_bytes,
 	    *link_capacity; /* n_links: prefill in, prefill out, decode in, ... see mc_cluster_link_name */
 	uint32_t n_links;

@@ -25,6 +25,7 @@ static void on_done(struct mc_loop *loop, struct mc_event *ev)
 	p->first = job->next;
 	p->running--;
 	p->busy += gpu_time(job);
+	p->stage_bytes += job->stage_bytes;
 	p->ops.finished(p->ops.arg, job);
 }
 
@@ -113,6 +114,9 @@ static void launch(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arr
 
 	job->compute_s = mc_cost_prefill_compute_s(p->cost, job->tokens, job->cached);
 	job->load_s = gpu - job->compute_s;
+	/* Every new token crosses every boundary once, whatever the chunks. */
+	job->stage_bytes =
+	    (int64_t)(job->tokens - job->cached) * p->cost->hop_bytes * ((int64_t)p->group - 1);
 	if (p->group == 1)
 		plan_single(p, job, arrived, gpu);
 	else
@@ -169,12 +173,21 @@ void mc_prefill_fetched(struct mc_prefill *p, struct mc_prefill_job *job)
 		launch(p, job, p->loop->now);
 }
 
+/* What of it lies before now, of a job that runs. */
+static int64_t part(const struct mc_prefill_job *job, int64_t whole)
+{
+	return (int64_t)((double)whole * (double)(job->at->loop->now - job->start) /
+			 (double)(job->end - job->start));
+}
+
 void mc_prefill_stop(struct mc_prefill *p)
 {
-	for (const struct mc_prefill_job *job = p->first; job; job = job->next)
-		if (job->end > p->loop->now)
-			p->busy += (mc_time)((double)gpu_time(job) * (double)(p->loop->now - job->start) /
-					     (double)(job->end - job->start));
+	for (const struct mc_prefill_job *job = p->first; job; job = job->next) {
+		if (job->end <= p->loop->now)
+			continue;
+		p->busy += part(job, gpu_time(job));
+		p->stage_bytes += part(job, job->stage_bytes);
+	}
 }
 
 mc_time mc_prefill_free_at(const struct mc_prefill *p)

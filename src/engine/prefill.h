@@ -25,6 +25,7 @@ struct mc_prefill_job {
 	mc_time end;        /* the first token exists */
 	mc_time fetch_wait; /* of end - start: standing still for blocks */
 	double compute_s, load_s;
+	int64_t stage_bytes; /* group: activations over all its stage boundaries */
 	struct mc_event done;
 	struct mc_prefill *at;
 	struct mc_prefill_job *next;
@@ -52,6 +53,7 @@ struct mc_prefill {
 	mc_time expected_wait;               /* sum of `expected` of the waiting */
 	mc_time current_free;      /* when the first stage will be free of `current`, as known or predicted */
 	mc_time busy;              /* engine time of finished prompts, node-ns */
+	int64_t stage_bytes;       /* of finished prompts */
 	uint32_t waiting, running; /* prompts; running: started and not finished */
 };
 

@@ -119,6 +119,7 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	memset(c, 0, sizeof *c);
 	c->shape = *shape;
 	c->kv_bytes = (double)mc_shape_kv_bytes_per_token(shape);
+	c->hop_bytes = 2 * shape->hidden; /* activations are bf16 */
 	rc = cost_memory(c, profile, err);
 	if (rc)
 		return rc;
@@ -141,7 +142,7 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s)
 {
 	c->net_bytes_per_s = bytes_per_s;
-	c->hop_s_per_token = 2 * (double)c->shape.hidden / bytes_per_s; /* activations are bf16 */
+	c->hop_s_per_token = (double)c->hop_bytes / bytes_per_s;
 }
 
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)

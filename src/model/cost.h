@@ -49,10 +49,10 @@ struct mc_cost {
 	double net_bytes_per_s;     /* usable, whole node, one direction */
 	double net_startup_s;       /* a transfer */
 	double schedule_s;          /* fixed latency of a scheduling decision */
-	double
-	    hop_s_per_token; /* stage boundary of a prefill group: activations of one token over the NICs */
-	int64_t dram_bytes;  /* host memory of a node for KV */
-	int64_t vram_kv_tokens; /* KV tokens that fit beside weights and reserve on a decode node */
+	int64_t hop_bytes;          /* stage boundary of a prefill group: the activations of one token */
+	double hop_s_per_token;     /* the same over the NICs of one node, which has them to itself */
+	int64_t dram_bytes;         /* host memory of a node for KV */
+	int64_t vram_kv_tokens;     /* KV tokens that fit beside weights and reserve on a decode node */
 	/* Analytic profiles: nothing was fitted, the fit_ values are 0. */
 	int64_t fit_prefill_max, trust_prefill_max; /* prompt tokens: fitted range and trusted range */
 	int64_t fit_context_max, trust_context_max; /* context tokens of one request, decode */

@@ -114,6 +114,8 @@ static void network(json_t *o, const struct mc_result *r, const struct mc_metric
 	mc_json_int(x, "bytes", (int64_t)m->network_bytes);
 	mc_json_real(x, "busiest_link_ratio", m->busiest_link_ratio);
 	mc_json_text(x, "busiest_link", link);
+	mc_json_int(x, "stage_bytes", m->stage_bytes);
+	mc_json_real(x, "stage_nic_ratio", m->stage_nic_ratio);
 	x = mc_json_object(o, "throughput");
 	mc_json_real(x, "requests_per_s", m->requests_per_s);
 	mc_json_real(x, "input_tokens_per_s", m->input_tokens_per_s);

@@ -99,8 +99,12 @@ static void parts(FILE *out, const struct mc_report *report)
 	    100 * m->prefill_busy_ratio);
 	fprintf(out, "%-11s batch %.1f, %s iterations; %.1f %% busy\n", "decode", m->batch_mean,
 		mc_text_grouped(m->iterations, n), 100 * m->decode_busy_ratio);
-	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%\n", "network",
+	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%", "network",
 		mc_units_format_bytes(m->network_bytes, a), link, 100 * m->busiest_link_ratio);
+	if (r->prefill_group > 1)
+		fprintf(out, "; %s between nodes of groups, %.2g %% of a node's NICs",
+			mc_units_format_bytes((double)m->stage_bytes, b), 100 * m->stage_nic_ratio);
+	putc('\n', out);
 	fprintf(out, "%-11s %.2f requests/s, %s prompt and ", "throughput", m->requests_per_s,
 		mc_units_format_count(m->input_tokens_per_s, a));
 	fprintf(out, "%s output tokens/s over %.1f s\n\n", mc_units_format_count(m->output_tokens_per_s, a),

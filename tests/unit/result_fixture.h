@@ -99,6 +99,7 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 				   .de_context = 1e-7,
 				   .de_gemm_token = 1e-4,
 				   .de_gemm_floor = 5e-4,
+				   .net_bytes_per_s = 5e8,
 				   .fit_prefill_max = 20000,
 				   .trust_prefill_max = 50000,
 				   .fit_context_max = 20000,
@@ -128,6 +129,9 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 		r->link_capacity[l] = 1e9;
 		r->link_bytes[l] = 1e6 * (double)made_random(m, 1000);
 	}
+	r->stage_bytes = mc_xcalloc(2, sizeof *r->stage_bytes);
+	r->stage_bytes[0] = 6000000;
+	r->stage_bytes[1] = 12000000;
 	r->prefill_busy[0] = r->end / 2;
 	r->decode_busy[1] = r->end / 4;
 }

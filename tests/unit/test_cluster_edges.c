@@ -29,6 +29,8 @@ START_TEST(busy_no_longer_than_the_run)
 	setup_run(&u, &r);
 	ck_assert_int_gt(r.prefill_busy[0], 0);
 	ck_assert_int_lt(r.prefill_busy[0], 526000000);
+	/* As much of its 5,000 tokens x 100 bytes x 3 boundaries. */
+	ck_assert_double_eq_tol((double)r.stage_bytes[0] / 1.5e6, (double)r.prefill_busy[0] / 526e6, 1e-6);
 	mc_result_fini(&r);
 	setup_fini(&u);
 }

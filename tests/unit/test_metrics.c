@@ -201,6 +201,19 @@ static void check_network(const struct made *m, const struct mc_metrics *x)
 	ck_assert_double_eq(x->network_bytes, 7);
 }
 
+/* A group of one has no boundaries; of two or three, 12 MB or 6 MB a boundary over a node's 500 MB/s. */
+static void check_stages(const struct made *m, const struct mc_metrics *x)
+{
+	uint32_t group = m->result.prefill_group;
+
+	ck_assert_int_eq(x->stage_bytes, group > 1 ? 18000000 : 0);
+	if (group == 1)
+		ck_assert_double_eq(x->stage_nic_ratio, 0);
+	else
+		ck_assert_double_eq_tol(x->stage_nic_ratio,
+					12e6 / (group - 1) / 5e8 / mc_time_to_s(m->result.end), 1e-12);
+}
+
 START_TEST(recount)
 {
 	struct made m;
@@ -218,6 +231,7 @@ START_TEST(recount)
 	check_counts(&m, &x);
 	check_means(&m, &x);
 	check_network(&m, &x);
+	check_stages(&m, &x);
 	ck_assert_double_eq_tol(x.prefill_busy_ratio, 0.25 / m.result.prefill_group, 1e-6);
 	ck_assert_double_eq_tol(x.decode_busy_ratio, 0.125, 1e-6);
 	made_fini(&m);

@@ -180,6 +180,28 @@ START_TEST(group_pipelines_prompts)
 	ck_assert_int_eq(y.end, mc_time_from_s(second));
 	ck_assert_int_lt(y.start, x.end);
 	ck_assert_int_lt(x.end, WHOLE);
+	/* New tokens alone, 100 bytes each, over two boundaries. */
+	ck_assert_int_eq(x.stage_bytes, 200000);
+	ck_assert_int_eq(b.node.stage_bytes, 320000);
+	bench_fini(&b);
+}
+END_TEST
+
+/* Where nothing but the hops takes time, a prompt takes as long as its bytes need on the NICs of one node. */
+START_TEST(hops_take_the_time_of_their_bytes)
+{
+	struct bench b;
+	struct mc_prefill_job x;
+
+	bench_init(&b);
+	b.cost.pf_a = b.cost.pf_b = b.cost.pf_c = b.cost.net_startup_s = 0;
+	mc_cost_set_bandwidth(&b.cost, 1e6);
+	mc_prefill_set_group(&b.node, 5, 4000);
+	x = make_job(&b, 1000, 0, false);
+	mc_prefill_submit(&b.node, &x);
+	mc_loop_run(&b.loop, MC_TIME_MAX);
+	ck_assert_int_eq(x.stage_bytes, 400000);
+	ck_assert_int_eq(x.end, 400 * MC_NS_PER_MS);
 	bench_fini(&b);
 }
 END_TEST
@@ -219,6 +241,7 @@ static Suite *suite(void)
 	tcase_add_test(t, fetch_overlaps_by_layer);
 	tcase_add_test(t, free_at_while_waiting);
 	tcase_add_test(t, group_pipelines_prompts);
+	tcase_add_test(t, hops_take_the_time_of_their_bytes);
 	tcase_add_test(t, group_waits_for_blocks);
 	suite_add_tcase(s, t);
 	return s;
