@@ -45,7 +45,8 @@ static int list_evictors(void)
 {
 	printf("kv.evict\n");
 	for (const struct mc_evictor *const *p = mc_evictors; *p; p++)
-		line((*p)->name, (*p)->help);
+		printf("  %-18s %s%s\n", (*p)->name, (*p)->help,
+		       (*p)->foresee ? "; needs the future, so for comparison only" : "");
 	return MC_OK;
 }
 

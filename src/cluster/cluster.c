@@ -126,11 +126,15 @@ static void init_prefill(struct mc_cluster *c, uint32_t n)
 	struct mc_prefill_ops ops = {mc_cluster_prefill_launched, mc_cluster_prefill_finished, c};
 	uint32_t group = (uint32_t)s->cluster.prefill_group;
 	uint32_t blocks = (uint32_t)(s->kv.dram_tokens * group / c->view.block_tokens);
+	const struct mc_evictor *evictor = mc_evictor_find(s->kv.evict);
 
 	c->pool = mc_xcalloc(n, sizeof *c->pool);
 	c->prefill = mc_xcalloc(n, sizeof *c->prefill);
+	if (evictor->foresee)
+		c->future = mc_future_new(c->trace);
 	for (uint32_t i = 0; i < n; i++) {
-		c->pool[i] = mc_pool_new(c->tree, i, blocks, mc_evictor_find(s->kv.evict));
+		c->pool[i] = mc_pool_new(c->tree, i, blocks, evictor);
+		mc_pool_foresee(c->pool[i], c->future);
 		mc_prefill_init(&c->prefill[i], &c->loop, c->cost, &ops);
 		mc_prefill_set_group(&c->prefill[i], group, s->cluster.prefill_chunk);
 		mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
@@ -244,6 +248,7 @@ static void cluster_fini(struct mc_cluster *c)
 	free(c->prefill);
 	free(c->decode);
 	mc_tree_free(c->tree);
+	mc_future_free(c->future);
 	mc_view_fini(&c->view);
 	mc_loop_fini(&c->loop);
 	for (size_t i = 0; i < c->chunks.n; i++)

@@ -210,6 +210,8 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	struct mc_decision d;
 
 	row->decided = c->view.now = c->loop.now;
+	if (c->future)
+		mc_future_advance(c->future, request);
 	prompt.block = t->block + t->first[request];
 	prompt.n_blocks = (uint32_t)mc_trace_blocks(t, request);
 	mc_vec_reserve(&c->steps, prompt.n_blocks);

@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "des/loop.h"
+#include "kv/future.h"
 #include "kv/pool.h"
 #include "engine/decode.h"
 #include "engine/prefill.h"
@@ -35,7 +36,8 @@ struct mc_cluster {
 	struct mc_loop loop;
 	struct mc_net *net;
 	struct mc_tree *tree;
-	struct mc_pool **pool; /* n_prefill */
+	struct mc_pool **pool;    /* n_prefill */
+	struct mc_future *future; /* NULL: kv.evict needs none */
 	struct mc_prefill *prefill;
 	struct mc_decode *decode;
 	struct mc_view view;

@@ -15,6 +15,8 @@
 
 #define MC_NONE UINT32_MAX
 
+struct mc_future; /* kv/future.h */
+
 /* A stretch of a prompt. */
 struct mc_blocks {
 	const uint64_t *id; /* n of them, borrowed for the call */
@@ -27,6 +29,9 @@ struct mc_evictor {
 	const char *help;                   /* one line */
 	void *(*create)(uint32_t capacity); /* cheap: most of a large pool may never be used */
 	void (*destroy)(void *state);
+	/* Needs the future: it is told it, borrowed, before the first entry comes. What it decides is a bound
+	 * for other policies, not to be had in a real pool. NULL: needs none, as all that can be built. */
+	void (*foresee)(void *state, const struct mc_future *future);
 	/* How many leading ids of a missing stretch, 1 .. n, are to be one entry: those before the first that
 	 * the policy would treat in another way. Changes nothing. NULL: all. */
 	uint32_t (*alike)(const void *state, const uint64_t *id, uint32_t n);

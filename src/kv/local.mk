@@ -1,6 +1,7 @@
 # An eviction policy: one file evict_NAME.c defining mc_evictor_NAME, and its line here, sorted.
 KV_EVICTORS = \
 	%D%/evict_2q.c \
+	%D%/evict_belady.c \
 	%D%/evict_fifo.c \
 	%D%/evict_length_aware.c \
 	%D%/evict_lfu.c \
@@ -9,9 +10,11 @@ KV_EVICTORS = \
 	%D%/evict_sieve.c
 libmooncake_a_SOURCES += $(KV_EVICTORS) \
 	%D%/evict.c %D%/evict.h \
+	%D%/future.c %D%/future.h \
 	%D%/ghost.c %D%/ghost.h \
 	%D%/order.c %D%/order.h \
 	%D%/pool.c %D%/pool.h \
+	%D%/replay.c %D%/replay.h \
 	%D%/run.h \
 	%D%/tree.c %D%/tree.h
 nodist_libmooncake_a_SOURCES += %D%/evict_registry.c

@@ -50,6 +50,12 @@ struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capaci
 	return p;
 }
 
+void mc_pool_foresee(struct mc_pool *p, const struct mc_future *future)
+{
+	if (p->evictor->foresee)
+		p->evictor->foresee(p->order, future);
+}
+
 void mc_pool_free(struct mc_pool *p)
 {
 	if (!p)

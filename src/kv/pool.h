@@ -42,6 +42,8 @@ struct mc_pool_stats {
  */
 struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capacity,
 			    const struct mc_evictor *evictor);
+/* What is to come, for an evictor that needs it (the others ignore it); borrowed. Before the first lease. */
+void mc_pool_foresee(struct mc_pool *pool, const struct mc_future *future);
 /* Frees memory alone: the tree, which still names the pool's blocks, can only be freed after it. NULL is
  * fine. */
 void mc_pool_free(struct mc_pool *pool);

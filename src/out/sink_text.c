@@ -3,6 +3,7 @@
 
 #include "cluster/cluster.h"
 #include "base/units.h"
+#include "kv/evict.h"
 #include "out/report.h"
 #include "out/textfmt.h"
 
@@ -20,9 +21,9 @@ static void head(FILE *out, const struct mc_report *report)
 		s->cluster.prefill, s->cluster.decode, report->profile, report->model);
 	if (s->cluster.prefill_group > 1)
 		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
-	fprintf(out, "\n%-11s %s, decode %s, KV pool of %s tokens a node, %s\n\n", "conductor",
+	fprintf(out, "\n%-11s %s, decode %s, KV pool of %s tokens a node, %s%s\n\n", "conductor",
 		s->conductor.policy, s->conductor.decode_policy, mc_text_grouped(s->kv.dram_tokens, n),
-		s->kv.evict);
+		s->kv.evict, mc_evictor_find(s->kv.evict)->foresee ? " (from the future)" : "");
 }
 
 static void requests(FILE *out, const struct mc_report *report)

@@ -11,12 +11,15 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BLOCKS = 64, FIRST = 0, MAIN = 1 };
+#include "trace/store.h"
+
+enum { BLOCKS = 64, FIRST = 0, MAIN = 1, NEVER = 1000000000 };
 
 struct block {
 	uint64_t id, parent;      /* parent 0: none */
 	uint64_t unpinned, stamp; /* counters: when last unpinned; its place in the order of coming */
 	uint32_t pins, depth, uses, queue;
+	int64_t next; /* request that uses it next, as far as was known; NEVER */
 	bool resident;
 };
 
@@ -34,9 +37,11 @@ struct naive {
 	struct block at[BLOCKS];
 	uint32_t n, capacity;
 	uint64_t clock, evicted, refused, dropped;
-	uint64_t hand, last;    /* sieve; the last stamp of a newcomer */
-	uint64_t ghost[BLOCKS]; /* the latest first; 0: came back */
-	uint32_t ghosts, share; /* how many are remembered; blocks of the first queue */
+	uint64_t hand, last;          /* sieve; the last stamp of a newcomer */
+	uint64_t ghost[BLOCKS];       /* the latest first; 0: came back */
+	uint32_t ghosts, share;       /* how many are remembered; blocks of the first queue */
+	const struct mc_trace *trace; /* belady */
+	int64_t come;                 /* requests of it */
 };
 
 static inline struct block *block(struct naive *o, uint64_t id)
@@ -102,6 +107,32 @@ static inline struct block *lfu_victim(struct naive *o)
 static inline struct block *length_aware_victim(struct naive *o)
 {
 	return least(o, FIRST, less_used_or_later);
+}
+
+/* Farthest first; of one prompt the latest; of those that are never used the least recently used. */
+static inline bool used_later(const struct block *a, const struct block *b)
+{
+	if (a->next != b->next)
+		return a->next > b->next;
+	return a->next != NEVER ? a->depth > b->depth : left_before(a, b);
+}
+
+static inline struct block *belady_victim(struct naive *o)
+{
+	const struct mc_trace *t = o->trace;
+
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct block *b = &o->at[i];
+
+		if (b->next >= o->come)
+			continue;
+		for (b->next = o->come; b->next < t->n; b->next++)
+			if (t->input[b->next] > b->depth && t->block[t->first[b->next] + b->depth] == b->id)
+				break;
+		if (b->next == t->n)
+			b->next = NEVER;
+	}
+	return least(o, FIRST, used_later);
 }
 
 /* Without a rule for chains: that nothing hangs on it is asserted where it goes. */
@@ -210,6 +241,7 @@ static inline void hit_is_nothing(struct block *b)
 
 static const struct model models[] = {
     {"2q", hit_is_nothing, twoq_victim, true},
+    {"belady", hit_is_nothing, belady_victim, false},
     {"fifo", hit_is_nothing, fifo_victim, false},
     {"length-aware", hit_counts, length_aware_victim, false},
     {"lfu", hit_counts, lfu_victim, false},

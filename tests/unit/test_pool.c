@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "kv/future.h"
 #include "kv/pool.h"
 #include "kv_naive.h"
 #include "kv_prompts.h"
 
-enum { NODES = 3, LEASES = 6, DEEP = 40 };
+enum { NODES = 3, LEASES = 6, DEEP = 40, STEPS = 3000 };
 
 struct held {
 	uint64_t id[DEEP];
@@ -94,12 +95,23 @@ static void compare(struct mc_tree *tree, struct node *node, struct rng *r)
 	ck_assert_msg(!mc_tree_check(tree, &err), "%s", err.text);
 }
 
-static void step(struct node *o, struct rng *r)
+/* The next prompt that comes. Returns its blocks. */
+static uint32_t come(struct naive *o, struct mc_future *future, uint64_t *id)
+{
+	int64_t at = mc_future_come(future);
+
+	mc_future_advance(future, at);
+	o->come = at + 1;
+	memcpy(id, o->trace->block + o->trace->first[at], o->trace->input[at] * sizeof *id);
+	return o->trace->input[at];
+}
+
+static void step(struct node *o, struct mc_future *future, struct rng *r)
 {
 	struct held *h = &o->held[rng_below(r, LEASES)];
 
 	if (!h->n) {
-		uint32_t wanted = prompt(r, rng_below(r, 4) ? 8 : DEEP, h->id), present = 0;
+		uint32_t wanted = come(&o->naive, future, h->id), present = 0;
 
 		while (present < wanted && block(&o->naive, h->id[present]))
 			present++;
@@ -128,21 +140,40 @@ static void step(struct node *o, struct rng *r)
 	}
 }
 
+/* All prompts of a test. Each goes to one node, the others only hear of it. */
+static struct mc_trace foreseen(struct rng *r)
+{
+	struct mc_trace t;
+	uint64_t id[DEEP];
+
+	mc_trace_init(&t, 1);
+	for (int i = 0; i < STEPS; i++) {
+		uint32_t n = prompt(r, rng_below(r, 4) ? 8 : DEEP, id);
+
+		mc_trace_push(&t, i, n, 0, id);
+	}
+	return t;
+}
+
 static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 {
 	static const uint32_t capacity[][NODES] = {{1, 2, 3}, {4, 6, 9}, {20, 24, 32}, {64, 41, 1}};
 	struct mc_tree *tree = mc_tree_new();
 	struct node *node = calloc(NODES, sizeof *node);
 	struct rng r = {.at = (seed + 1) << 32};
+	struct mc_trace t = foreseen(&r);
+	struct mc_future *future = mc_future_new(&t);
 
 	for (uint32_t k = 0; k < NODES; k++) {
 		naive_init(&node[k].naive, ev->name, capacity[seed % 4][k]);
+		node[k].naive.trace = &t;
 		node[k].pool = mc_pool_new(tree, k, capacity[seed % 4][k], ev);
+		mc_pool_foresee(node[k].pool, future);
 	}
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < STEPS; i++) {
 		uint32_t k = rng_below(&r, NODES);
 
-		step(&node[k], &r);
+		step(&node[k], future, &r);
 		compare_stats(node[k].pool, &node[k].naive);
 		if (!rng_below(&r, 4))
 			compare(tree, node, &r);
@@ -154,6 +185,8 @@ static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 	}
 	free(node);
 	mc_tree_free(tree);
+	mc_future_free(future);
+	mc_trace_fini(&t);
 }
 
 enum { SEEDS = 40 };
