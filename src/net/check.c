@@ -21,12 +21,13 @@ static void collect(struct mc_net *net, struct problem *p)
 		mc_vec_push(&p->capacity, net->link.at[l].capacity);
 	for (uint32_t id = 0; id < net->slab.n * MC_NET_SLAB; id++) {
 		struct mc_net_flow *flow = mc_net_flow_get(net, id);
-		struct mc_net_solve_flow s = {.n_links = flow->spec.n_links, .cap = INFINITY};
+		struct mc_net_solve_flow s = {
+		    .n_links = flow->n_links, .weight = flow->weight, .cap = INFINITY};
 
 		if (flow->state == MC_NET_UNUSED || flow->state == MC_NET_STARTING)
 			continue;
 		for (uint32_t k = 0; k < s.n_links; k++)
-			s.link[k] = flow->spec.link[k];
+			s.link[k] = flow->hop[k].link;
 		if (flow->state == MC_NET_LIMITED)
 			s.cap = flow->supply;
 		mc_vec_push(&p->flow, s);
@@ -46,9 +47,9 @@ static int compare(struct mc_net *net, const struct problem *p, struct mc_err *e
 		if (flow->state == MC_NET_LIMITED && flow->rate != flow->supply)
 			return mc_err_set(err, MC_FAIL, "flow %u is limited, at %.17g of %.17g bytes/s",
 					  flow->id, flow->rate, flow->supply);
-		if (sent < 0 || sent > flow->spec.bytes)
+		if (sent < 0 || sent > flow->bytes)
 			return mc_err_set(err, MC_FAIL, "flow %u has sent %.17g of %.17g bytes", flow->id,
-					  sent, flow->spec.bytes);
+					  sent, flow->bytes);
 	}
 	return MC_OK;
 }

@@ -2,26 +2,23 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "net/state.h"
 
 static double produced(const struct mc_net_flow *flow, mc_time at)
 {
-	const struct mc_flow_spec *spec = &flow->spec;
-
-	if (at >= spec->produce_end)
-		return spec->bytes;
-	return (spec->bytes - spec->tail) *
-	       ((double)(at - flow->born) / (double)(spec->produce_end - flow->born));
+	if (at >= flow->produce_end)
+		return flow->bytes;
+	return flow->head + (flow->bytes - flow->head - flow->tail) *
+				((double)(at - flow->born) / (double)(flow->produce_end - flow->born));
 }
 
 double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at)
 {
-	const struct mc_flow_spec *spec = &flow->spec;
-
 	switch (flow->state) {
 	case MC_NET_LIMITED:
-		return at >= spec->produce_end ? spec->bytes - spec->tail : produced(flow, at);
+		return at >= flow->produce_end ? flow->bytes - flow->tail : produced(flow, at);
 	case MC_NET_BACKLOGGED:
 	case MC_NET_WHOLE:
 		return fmin(flow->sent + flow->rate * mc_time_to_s(at - flow->since), produced(flow, at));
@@ -54,11 +51,10 @@ static mc_time after(mc_time now, double bytes, double rate)
 static void plan(struct mc_net_flow *flow)
 {
 	struct mc_loop *loop = flow->net->loop;
-	const struct mc_flow_spec *spec = &flow->spec;
-	mc_time at = spec->produce_end;
+	mc_time at = flow->produce_end;
 
 	if (flow->state == MC_NET_WHOLE) {
-		at = after(loop->now, spec->bytes - flow->sent, flow->rate);
+		at = after(loop->now, flow->bytes - flow->sent, flow->rate);
 	} else if (flow->state == MC_NET_BACKLOGGED && flow->rate > flow->supply * (1 + MC_NET_SAME)) {
 		double backlog = produced(flow, loop->now) - flow->sent;
 		mc_time dry = after(loop->now, backlog, flow->rate - flow->supply);
@@ -70,7 +66,16 @@ static void plan(struct mc_net_flow *flow)
 		mc_loop_at(loop, &flow->ev, at);
 }
 
-static double limit_of(const struct mc_net_flow *flow)
+double mc_net_flow_narrow(const struct mc_net_flow *flow)
+{
+	double narrow = INFINITY;
+
+	for (uint32_t k = 0; k < flow->n_links; k++)
+		narrow = fmin(narrow, flow->net->link.at[flow->hop[k].link].capacity);
+	return narrow;
+}
+
+double mc_net_flow_limit(const struct mc_net_flow *flow)
 {
 	return flow->state == MC_NET_LIMITED ? fmin(flow->supply, flow->narrow) : flow->narrow;
 }
@@ -95,7 +100,7 @@ void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate)
 			/* The links hold it back, not the limit: without the limit the shares are the same.
 			 */
 			enter(flow, MC_NET_BACKLOGGED);
-			mc_net_share_relimit(flow->net, flow, limit_of(flow), false);
+			mc_net_share_relimit(flow->net, flow, mc_net_flow_limit(flow), false);
 		} else {
 			rate = flow->supply;
 		}
@@ -109,17 +114,22 @@ void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate)
 		plan(flow);
 }
 
+static void retire(struct mc_net_flow *flow, double sent)
+{
+	for (uint32_t k = 0; k < flow->n_links; k++)
+		flow->net->link.at[flow->hop[k].link].carried += sent;
+	flow->state = MC_NET_UNUSED;
+	flow->rate = 0;
+}
+
 static void complete(struct mc_net_flow *flow)
 {
 	struct mc_net *net = flow->net;
 
 	mc_net_share_detach(net, flow);
-	for (uint32_t k = 0; k < flow->spec.n_links; k++)
-		net->link.at[flow->spec.link[k]].carried += flow->spec.bytes;
-	flow->state = MC_NET_UNUSED;
-	flow->rate = 0;
-	if (flow->spec.done)
-		flow->spec.done(flow->spec.arg, flow->id);
+	retire(flow, flow->bytes);
+	if (flow->done)
+		flow->done(flow->arg, flow->id);
 	mc_vec_push(&net->idle, flow->id);
 }
 
@@ -130,13 +140,14 @@ static void activate(struct mc_net_flow *flow)
 
 	flow->since = now;
 	flow->stale = true;
-	if (now >= flow->spec.produce_end)
+	if (now >= flow->produce_end)
 		flow->state = MC_NET_WHOLE;
 	else
 		flow->state = drained(flow) ? MC_NET_LIMITED : MC_NET_BACKLOGGED;
-	flow->limit = limit_of(flow);
+	flow->narrow = mc_net_flow_narrow(flow);
+	flow->limit = mc_net_flow_limit(flow);
 	mc_net_share_attach(flow->net, flow);
-	if (flow->spec.bytes <= 0)
+	if (flow->bytes <= 0)
 		complete(flow);
 	else
 		mc_net_share_grant(flow->net, flow);
@@ -146,7 +157,7 @@ static void activate(struct mc_net_flow *flow)
 static void end_production(struct mc_net_flow *flow)
 {
 	enter(flow, MC_NET_WHOLE);
-	if (flow->sent >= flow->spec.bytes) {
+	if (flow->sent >= flow->bytes) {
 		complete(flow);
 		return;
 	}
@@ -170,12 +181,12 @@ static void change(struct mc_loop *loop, struct mc_event *ev)
 		end_production(flow);
 		break;
 	case MC_NET_BACKLOGGED:
-		if (loop->now >= flow->spec.produce_end) {
+		if (loop->now >= flow->produce_end) {
 			end_production(flow);
 			break;
 		}
 		enter(flow, MC_NET_LIMITED);
-		mc_net_share_relimit(flow->net, flow, limit_of(flow), true);
+		mc_net_share_relimit(flow->net, flow, mc_net_flow_limit(flow), true);
 		mc_net_share_grant(flow->net, flow);
 		break;
 	case MC_NET_WHOLE:
@@ -245,8 +256,11 @@ static struct mc_net_flow *flow_new(struct mc_net *net)
 	}
 	first = net->idle.at[--net->idle.n];
 	flow = mc_net_flow_get(net, first);
-	*flow =
-	    (struct mc_net_flow){.net = net, .id = first, .state = MC_NET_STARTING, .born = net->loop->now};
+	memset(flow, 0, offsetof(struct mc_net_flow, hop));
+	flow->net = net;
+	flow->id = first;
+	flow->state = MC_NET_STARTING;
+	flow->born = net->loop->now;
 	mc_event_init(&flow->ev, net->kind, change);
 	return flow;
 }
@@ -259,9 +273,24 @@ static void check_spec(const struct mc_net *net, const struct mc_flow_spec *spec
 		for (uint32_t j = 0; j < k; j++)
 			assert(spec->link[j] != spec->link[k]);
 	}
+	assert(spec->weight >= 0 && isfinite(spec->weight));
 	assert(spec->bytes >= 0 && isfinite(spec->bytes));
-	assert(spec->tail >= 0 && spec->tail <= spec->bytes);
+	assert(spec->head >= 0 && spec->tail >= 0 && spec->head + spec->tail <= spec->bytes);
 	assert(spec->startup >= 0);
+}
+
+static void take_spec(struct mc_net_flow *flow, const struct mc_flow_spec *spec)
+{
+	flow->bytes = spec->bytes;
+	flow->head = spec->head;
+	flow->tail = spec->tail;
+	flow->weight = spec->weight > 0 ? fmax(1, rint(spec->weight / MC_NET_WEIGHT)) * MC_NET_WEIGHT : 1;
+	flow->produce_end = spec->produce_end;
+	flow->done = spec->done;
+	flow->arg = spec->arg;
+	flow->n_links = spec->n_links;
+	for (uint32_t k = 0; k < spec->n_links; k++)
+		flow->hop[k].link = spec->link[k];
 }
 
 uint32_t mc_net_flow_start(struct mc_net *net, const struct mc_flow_spec *spec)
@@ -270,12 +299,10 @@ uint32_t mc_net_flow_start(struct mc_net *net, const struct mc_flow_spec *spec)
 	mc_time now = net->loop->now, begin = now + spec->startup;
 
 	check_spec(net, spec);
-	flow->spec = *spec;
-	flow->narrow = INFINITY;
-	for (uint32_t k = 0; k < spec->n_links; k++)
-		flow->narrow = fmin(flow->narrow, net->link.at[spec->link[k]].capacity);
+	take_spec(flow, spec);
 	if (spec->produce_end > now)
-		flow->supply = (spec->bytes - spec->tail) / mc_time_to_s(spec->produce_end - now);
+		flow->supply =
+		    (spec->bytes - spec->head - spec->tail) / mc_time_to_s(spec->produce_end - now);
 	if (spec->bytes > 0 && !spec->startup) {
 		activate(flow);
 		return flow->id;
@@ -285,6 +312,23 @@ uint32_t mc_net_flow_start(struct mc_net *net, const struct mc_flow_spec *spec)
 		begin = spec->produce_end;
 	mc_loop_at(net->loop, &flow->ev, begin);
 	return flow->id;
+}
+
+double mc_net_flow_cancel(struct mc_net *net, uint32_t id)
+{
+	struct mc_net_flow *flow;
+	double sent;
+
+	assert(id < net->slab.n * MC_NET_SLAB);
+	flow = mc_net_flow_get(net, id);
+	assert(flow->state != MC_NET_UNUSED);
+	sent = mc_net_flow_sent(flow, net->loop->now);
+	mc_loop_cancel(net->loop, &flow->ev);
+	if (flow->state != MC_NET_STARTING)
+		mc_net_share_detach(net, flow);
+	retire(flow, sent);
+	mc_vec_push(&net->idle, id);
+	return sent;
 }
 
 double mc_net_flow_rate(struct mc_net *net, uint32_t id)
@@ -317,4 +361,24 @@ double mc_net_link_capacity(const struct mc_net *net, uint32_t link)
 {
 	assert(link < net->link.n);
 	return net->link.at[link].capacity;
+}
+
+double mc_net_link_rate(struct mc_net *net, uint32_t id)
+{
+	const struct mc_net_link *link;
+	double rate = 0;
+
+	assert(id < net->link.n);
+	mc_net_share_settle(net);
+	link = &net->link.at[id];
+	for (size_t i = 0; i < link->flow.n; i++)
+		rate += mc_net_flow_get(net, link->flow.at[i].flow)->rate;
+	return rate;
+}
+
+void mc_net_link_set_capacity(struct mc_net *net, uint32_t link, double bytes_per_s)
+{
+	assert(link < net->link.n);
+	assert(bytes_per_s > 0 && isfinite(bytes_per_s));
+	mc_net_share_recap(net, &net->link.at[link], bytes_per_s);
 }

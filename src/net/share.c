@@ -4,8 +4,9 @@
 #include <math.h>
 
 /*
- * Rates are max-min fair if every flow runs at the least of its limit and the levels of its links, where the
- * level of a link that is full is the rate of its fastest flow, and no other link is overfull or has a level.
+ * Rates are max-min fair if every flow runs at the least of its limit and the levels of its links times its
+ * weight, where the level of a link that is full is the rate over weight of its fastest flow, and no other
+ * link is overfull or has a level.
  *
  * So a change is solved on as few links as will do: first those of the changed flows, while all other links
  * keep their levels. Where that moves a flow on a link that has a level, or overfills one that has none, the
@@ -40,13 +41,14 @@ static void touch_link(struct mc_net *net, uint32_t id)
 
 void mc_net_share_attach(struct mc_net *net, struct mc_net_flow *flow)
 {
-	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
-		uint32_t id = flow->spec.link[k];
+	for (uint32_t k = 0; k < flow->n_links; k++) {
+		uint32_t id = flow->hop[k].link;
 		struct mc_net_link *link = &net->link.at[id];
 
-		flow->slot[k] = (uint32_t)link->flow.n;
+		flow->hop[k].slot = (uint32_t)link->flow.n;
 		mc_vec_push(&link->flow, ((struct mc_net_member){flow->id, k}));
 		link->load += units(link, flow->limit);
+		link->total += flow->weight;
 		if (binds(link))
 			touch_link(net, id);
 	}
@@ -54,23 +56,24 @@ void mc_net_share_attach(struct mc_net *net, struct mc_net_flow *flow)
 
 void mc_net_share_detach(struct mc_net *net, struct mc_net_flow *flow)
 {
-	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
-		uint32_t id = flow->spec.link[k];
+	for (uint32_t k = 0; k < flow->n_links; k++) {
+		uint32_t id = flow->hop[k].link;
 		struct mc_net_link *link = &net->link.at[id];
 		struct mc_net_member last = link->flow.at[--link->flow.n];
 
-		link->flow.at[flow->slot[k]] = last;
-		mc_net_flow_get(net, last.flow)->slot[last.which] = flow->slot[k];
+		link->flow.at[flow->hop[k].slot] = last;
+		mc_net_flow_get(net, last.flow)->hop[last.which].slot = flow->hop[k].slot;
 		if (binds(link))
 			touch_link(net, id);
 		link->load -= units(link, flow->limit);
+		link->total -= flow->weight;
 	}
 }
 
 void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double limit, bool touch)
 {
-	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
-		uint32_t id = flow->spec.link[k];
+	for (uint32_t k = 0; k < flow->n_links; k++) {
+		uint32_t id = flow->hop[k].link;
 		struct mc_net_link *link = &net->link.at[id];
 		bool bound = binds(link);
 
@@ -81,10 +84,37 @@ void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double l
 	flow->limit = limit;
 }
 
+/* Every link of its flows is to be solved again: this is rare, and a limit may move on any of them. */
+void mc_net_share_recap(struct mc_net *net, struct mc_net_link *link, double capacity)
+{
+	uint32_t id = (uint32_t)(link - net->link.at);
+
+	touch_link(net, id);
+	for (size_t j = 0; j < link->flow.n; j++) {
+		struct mc_net_flow *flow = mc_net_flow_get(net, link->flow.at[j].flow);
+
+		for (uint32_t k = 0; k < flow->n_links; k++) {
+			net->link.at[flow->hop[k].link].load -=
+			    units(&net->link.at[flow->hop[k].link], flow->limit);
+			touch_link(net, flow->hop[k].link);
+		}
+	}
+	link->capacity = capacity;
+	for (size_t j = 0; j < link->flow.n; j++) {
+		struct mc_net_flow *flow = mc_net_flow_get(net, link->flow.at[j].flow);
+
+		flow->narrow = mc_net_flow_narrow(flow);
+		flow->limit = mc_net_flow_limit(flow);
+		for (uint32_t k = 0; k < flow->n_links; k++)
+			net->link.at[flow->hop[k].link].load +=
+			    units(&net->link.at[flow->hop[k].link], flow->limit);
+	}
+}
+
 void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow)
 {
-	for (uint32_t k = 0; k < flow->spec.n_links; k++)
-		if (net->link.at[flow->spec.link[k]].dirty)
+	for (uint32_t k = 0; k < flow->n_links; k++)
+		if (net->link.at[flow->hop[k].link].dirty)
 			return;
 	mc_net_flow_set_rate(flow, flow->limit);
 }
@@ -139,12 +169,12 @@ static bool spread(struct mc_net *net)
 
 		if (mc_net_same(flow->next, flow->rate))
 			continue;
-		for (uint32_t k = 0; k < flow->spec.n_links; k++) {
-			const struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
+		for (uint32_t k = 0; k < flow->n_links; k++) {
+			const struct mc_net_link *link = &net->link.at[flow->hop[k].link];
 
 			if (link->stamp != net->stamp && binds(link) &&
 			    (link->level < INFINITY || overfull(net, link)))
-				join_link(net, flow->spec.link[k]);
+				join_link(net, flow->hop[k].link);
 		}
 	}
 	if (net->joined.n == joined)
@@ -175,7 +205,7 @@ static void heap_down(struct mc_net *net, size_t i, struct mc_net_level x)
 
 static inline double fair_level(const struct mc_net_link *link)
 {
-	return link->left > 0 ? link->left / link->open : 0;
+	return link->left > 0 ? link->left / link->weight : 0;
 }
 
 static void heap_fill(struct mc_net *net)
@@ -188,6 +218,7 @@ static void heap_fill(struct mc_net *net)
 		link->level = INFINITY;
 		link->left = link->capacity;
 		link->open = (uint32_t)link->flow.n;
+		link->weight = link->total;
 		if (link->open)
 			mc_vec_push(&net->heap, ((struct mc_net_level){fair_level(link), id}));
 	}
@@ -210,35 +241,38 @@ static void capped_fill(struct mc_net *net)
 	net->capped.n = 0;
 	for (size_t i = 0; i < net->open.n; i++) {
 		struct mc_net_flow *flow = net->open.at[i];
-		double cap = flow->limit;
+		double limit = flow->limit / flow->weight, cap = limit;
 		bool implied = false;
 
 		flow->fixed = false;
-		for (uint32_t k = 0; k < flow->spec.n_links; k++) {
-			const struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
+		for (uint32_t k = 0; k < flow->n_links; k++) {
+			const struct mc_net_link *link = &net->link.at[flow->hop[k].link];
 
 			if (link->stamp == net->stamp)
 				implied |= link->capacity <= flow->limit;
 			else if (link->level < cap)
 				cap = link->level;
 		}
-		if (!implied || cap < flow->limit)
+		if (!implied || cap < limit)
 			mc_vec_push(&net->capped, ((struct mc_net_capped){cap, flow}));
 	}
 	if (net->capped.n > 1)
 		qsort(net->capped.at, net->capped.n, sizeof *net->capped.at, capped_compare);
 }
 
-static void fix(struct mc_net *net, struct mc_net_flow *flow, double rate)
+static inline void fix(struct mc_net *net, struct mc_net_flow *flow, double level)
 {
+	double rate = level * flow->weight;
+
 	flow->fixed = true;
 	flow->next = rate;
-	for (uint32_t k = 0; k < flow->spec.n_links; k++) {
-		struct mc_net_link *link = &net->link.at[flow->spec.link[k]];
+	for (uint32_t k = 0; k < flow->n_links; k++) {
+		struct mc_net_link *link = &net->link.at[flow->hop[k].link];
 
 		if (link->stamp != net->stamp)
 			continue;
 		link->left -= rate;
+		link->weight -= flow->weight;
 		link->open--;
 	}
 }

@@ -12,8 +12,13 @@ struct solve {
 	struct mc_net_solve_flow *flow;
 	bool *frozen;
 	double *used;
-	uint32_t *open; /* of a link: flows that are not frozen */
+	double *open; /* of a link: weight of its flows that are not frozen, summed anew each round */
 };
+
+static inline double weight(const struct mc_net_solve_flow *flow)
+{
+	return flow->weight > 0 ? flow->weight : 1;
+}
 
 static void count(struct solve *s)
 {
@@ -22,7 +27,7 @@ static void count(struct solve *s)
 	for (size_t f = 0; f < s->n_flows; f++) {
 		for (uint32_t k = 0; k < s->flow[f].n_links; k++) {
 			s->used[s->flow[f].link[k]] += s->flow[f].rate;
-			s->open[s->flow[f].link[k]] += !s->frozen[f];
+			s->open[s->flow[f].link[k]] += s->frozen[f] ? 0 : weight(&s->flow[f]);
 		}
 	}
 }
@@ -33,11 +38,11 @@ static double headroom(const struct solve *s)
 	double room = INFINITY;
 
 	for (size_t l = 0; l < s->n_links; l++)
-		if (s->open[l])
+		if (s->open[l] > 0)
 			room = fmin(room, (s->capacity[l] - s->used[l]) / s->open[l]);
 	for (size_t f = 0; f < s->n_flows; f++)
 		if (!s->frozen[f])
-			room = fmin(room, s->flow[f].cap - s->flow[f].rate);
+			room = fmin(room, (s->flow[f].cap - s->flow[f].rate) / weight(&s->flow[f]));
 	return fmax(room, 0);
 }
 
@@ -52,13 +57,13 @@ static size_t raise_by(struct solve *s, double room)
 
 		if (s->frozen[f])
 			continue;
-		full = flow->cap - flow->rate <= room;
+		full = (flow->cap - flow->rate) / weight(flow) <= room;
 		for (uint32_t k = 0; k < flow->n_links; k++) {
 			uint32_t l = flow->link[k];
 
 			full |= (s->capacity[l] - s->used[l]) / s->open[l] <= room;
 		}
-		flow->rate = fmin(flow->rate + room, flow->cap);
+		flow->rate = fmin(flow->rate + room * weight(flow), flow->cap);
 		s->frozen[f] = full;
 		frozen += full;
 	}

@@ -22,44 +22,56 @@ enum mc_net_state {
 	MC_NET_WHOLE,      /* production is over: as backlogged, and ends when all is sent */
 };
 
+struct mc_net_hop {
+	uint32_t link;
+	uint32_t slot; /* where in link->flow the flow is */
+};
+
 struct mc_net_flow {
 	struct mc_event ev; /* the next change of state */
 	struct mc_net *net;
-	struct mc_flow_spec spec;
-	uint32_t id;
-	enum mc_net_state state;
-	mc_time born;
+	void (*done)(void *arg, uint32_t flow);
+	void *arg;
+	double bytes, head, tail; /* as in the spec */
+	mc_time born, produce_end;
 	mc_time since; /* instant of `sent` */
 	double sent;
-	double rate;
 	double supply; /* bytes/s while produced */
 	double narrow; /* least capacity of its links */
+	uint32_t id;
+	enum mc_net_state state;
+	/* What share.c looks at, together: */
+	double rate;
 	double
-	    limit;  /* no allocation can exceed it: narrow, or supply where that is less and it is LIMITED */
-	bool stale; /* ev must be computed anew even if the rate stays */
-	/* of share.c: */
-	bool fixed;
+	    limit; /* no allocation can exceed it: narrow, or supply where that is less and it is LIMITED */
+	double weight; /* > 0 */
 	double next;
 	uint64_t stamp;
-	uint32_t slot[MC_FLOW_LINKS]; /* where in link->flow it is */
+	uint32_t n_links;
+	bool stale; /* ev must be computed anew even if the rate stays */
+	bool fixed;
+	struct mc_net_hop hop[MC_FLOW_LINKS]; /* last: most flows use two */
 };
 
 struct mc_net_member {
-	uint32_t flow, which; /* the link is flow's spec.link[which] */
+	uint32_t flow, which; /* the link is flow's hop[which] */
 };
 
 struct mc_net_link {
 	double capacity;
 	double carried; /* bytes of completed flows */
 	int64_t load;   /* sum of the flows' limits in units of capacity / 2^40, each rounded up: no drift */
+	double total;   /* weight of its flows: exact, no drift, see MC_NET_WEIGHT */
 	struct {
 		MC_VEC(struct mc_net_member)
 	} flow;
-	double level; /* rate of the fastest flow where the link is full; INFINITY: it slows nobody down */
+	double level; /* rate over weight of the fastest flow where the link is full; INFINITY: it slows
+			 nobody down */
 	bool dirty;   /* in net->dirty */
 	/* of one recomputation: */
 	uint64_t stamp;
-	double left;
+	double left;   /* of the capacity */
+	double weight; /* of the open flows */
 	uint32_t open; /* flows without a new rate so far */
 };
 
@@ -69,7 +81,7 @@ struct mc_net_level {
 };
 
 struct mc_net_capped {
-	double cap;
+	double cap; /* rate over weight */
 	struct mc_net_flow *flow;
 };
 
@@ -103,6 +115,8 @@ struct mc_net {
 };
 
 #define MC_NET_SLAB 128
+/* Weights are rounded to this quantum: sums of up to 2^17 are exact in any order. */
+#define MC_NET_WEIGHT 0x1p-36
 /* Rates closer than this, relatively, are the same rate: noise of the filling order moves nothing. */
 #define MC_NET_SAME 1e-12
 
@@ -123,11 +137,16 @@ void mc_net_share_detach(struct mc_net *net, struct mc_net_flow *flow);
 void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double limit, bool touch);
 /* Give the flow its limit as rate at once if none of its links is dirty. */
 void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow);
+/* Change the capacity; the flows' limits follow. */
+void mc_net_share_recap(struct mc_net *net, struct mc_net_link *link, double capacity);
 /* Recompute what has changed. */
 void mc_net_share_settle(struct mc_net *net);
 
 /* flow.c. Bytes sent at `at`, not before flow->since. */
 double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at);
+/* Least capacity on its way, and the limit that follows from it. */
+double mc_net_flow_narrow(const struct mc_net_flow *flow);
+double mc_net_flow_limit(const struct mc_net_flow *flow);
 /* Take a new share; schedules the next change of state. */
 void mc_net_flow_set_rate(struct mc_net_flow *flow, double rate);
 

@@ -297,6 +297,92 @@ START_TEST(one_recomputation_an_instant)
 }
 END_TEST
 
+/* Weights 3, 1 and none (1): 3/5, 1/5 and 1/5 of the link; the first is through at 1 ms, the rest half each.
+ */
+START_TEST(weights_share_in_proportion)
+{
+	struct world w;
+
+	setup(&w, 1, 1e9);
+	start(&w, 0, 0, 0, (struct mc_flow_spec){.bytes = 6e5, .weight = 3});
+	start(&w, 1, 0, 0, (struct mc_flow_spec){.bytes = 7e5, .weight = 1});
+	start(&w, 2, 0, 0, (struct mc_flow_spec){.bytes = 2e5});
+	ck_assert_double_eq_tol(mc_net_flow_rate(w.net, w.id[0]), 6e8, 1e-3);
+	ck_assert_double_eq_tol(mc_net_link_rate(w.net, 0), 1e9, 1e-3);
+	run(&w, MC_TIME_MAX);
+	ck_assert_int_eq(w.end[0], MS);
+	ck_assert_int_eq(w.end[2], MS);
+	ck_assert_int_eq(w.end[1], MS + MS / 2);
+	teardown(&w);
+}
+END_TEST
+
+/* Half the link each; one is cancelled at 1 ms: what it sent stays counted, the other one gets the rest. */
+START_TEST(cancelled_on_the_way)
+{
+	struct world w;
+
+	setup(&w, 1, 1e9);
+	start(&w, 0, 0, 0, (struct mc_flow_spec){.bytes = 3e6});
+	start(&w, 1, 0, 0, (struct mc_flow_spec){.bytes = 1e6});
+	start(&w, 2, 0, 0, (struct mc_flow_spec){.bytes = 1e6, .startup = 2 * MS});
+	run(&w, MS);
+	ck_assert_double_eq_tol(mc_net_flow_cancel(w.net, w.id[0]), 5e5, 1e-6);
+	ck_assert_double_eq(mc_net_flow_cancel(w.net, w.id[2]), 0);
+	run(&w, MC_TIME_MAX);
+	ck_assert_int_eq(w.end[1], MS + MS / 2);
+	ck_assert_uint_eq(w.done, 1);
+	ck_assert_double_eq_tol(mc_net_link_bytes(w.net, 0), 1.5e6, 1e-6);
+	ck_assert_uint_eq(mc_net_link_flows(w.net, 0), 0);
+	teardown(&w);
+}
+END_TEST
+
+/* 3 MB: 1 MB by 1 ms, then a quarter of the speed for 4 ms, then double speed. A flow limited by its
+ * production falls behind the slow link and catches up again. */
+START_TEST(capacity_changes)
+{
+	struct world w;
+
+	setup(&w, 2, 1e9);
+	start(&w, 0, 0, 0, (struct mc_flow_spec){.bytes = 3e6});
+	start(&w, 1, 1, 1, (struct mc_flow_spec){.bytes = 5e6, .produce_end = 10 * MS});
+	run(&w, MS);
+	mc_net_link_set_capacity(w.net, 0, 0.25e9);
+	mc_net_link_set_capacity(w.net, 1, 0.25e9);
+	ck_assert_double_eq(mc_net_flow_rate(w.net, w.id[0]), 0.25e9);
+	ck_assert_double_eq(mc_net_flow_rate(w.net, w.id[1]), 0.25e9);
+	run(&w, 5 * MS);
+	mc_net_link_set_capacity(w.net, 0, 2e9);
+	mc_net_link_set_capacity(w.net, 1, 1e9);
+	ck_assert_double_eq(mc_net_flow_rate(w.net, w.id[1]), 1e9);
+	run(&w, 7 * MS);
+	ck_assert_double_eq(mc_net_flow_rate(w.net, w.id[1]), 5e8);
+	run(&w, MC_TIME_MAX);
+	ck_assert_int_eq(w.end[0], 5 * MS + MS / 2);
+	ck_assert_int_eq(w.end[1], 10 * MS);
+	teardown(&w);
+}
+END_TEST
+
+/* 1 MB at once, 8 MB over 10 ms: the link at full speed until 5 ms, when all that there is is sent. */
+START_TEST(head_is_there_at_once)
+{
+	struct world w;
+
+	setup(&w, 1, 1e9);
+	start(&w, 0, 0, 0, (struct mc_flow_spec){.bytes = 9e6, .head = 1e6, .produce_end = 10 * MS});
+	run(&w, 5 * MS - 1);
+	ck_assert_double_eq(mc_net_flow_rate(w.net, w.id[0]), 1e9);
+	run(&w, 5 * MS);
+	ck_assert_double_eq(mc_net_flow_rate(w.net, w.id[0]), 8e8);
+	ck_assert_double_eq_tol(mc_net_link_bytes(w.net, 0), 5e6, 1e-6);
+	run(&w, MC_TIME_MAX);
+	ck_assert_int_eq(w.end[0], 10 * MS);
+	teardown(&w);
+}
+END_TEST
+
 /* The oracle itself, by hand: the example of Bertsekas and Gallager's section, caps added. */
 START_TEST(solver_by_hand)
 {
@@ -331,6 +417,10 @@ static Suite *suite(void)
 	tcase_add_test(t, late_start_and_all_tail);
 	tcase_add_test(t, nothing_to_send);
 	tcase_add_test(t, one_recomputation_an_instant);
+	tcase_add_test(t, weights_share_in_proportion);
+	tcase_add_test(t, cancelled_on_the_way);
+	tcase_add_test(t, capacity_changes);
+	tcase_add_test(t, head_is_there_at_once);
 	tcase_add_test(t, solver_by_hand);
 	suite_add_tcase(s, t);
 	return s;
