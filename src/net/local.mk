@@ -1,6 +1,8 @@
 libmooncake_a_SOURCES += \
 	%D%/check.c \
+	%D%/fabric.h \
 	%D%/flow.c %D%/flow.h \
 	%D%/share.c \
 	%D%/solve.c %D%/solve.h \
-	%D%/state.h
+	%D%/state.h \
+	%D%/topology.c %D%/topology.h
