@@ -38,13 +38,15 @@ static void check_decode(struct mc_cluster *c, uint32_t i)
 
 void mc_cluster_check(struct mc_cluster *c)
 {
-	for (uint32_t i = 0; i < c->view.n_prefill && !c->err->rc; i++) {
-		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
-
+	for (uint32_t i = 0; i < mc_cluster_nodes(c) && !c->err->rc; i++) {
+		if (!c->pool[i])
+			continue;
 		if (mc_pool_check(c->pool[i], c->err))
 			c->loop.stop = true;
-		if (p.present > p.capacity)
+		if (mc_pool_stats(c->pool[i]).present > mc_pool_stats(c->pool[i]).capacity)
 			fail(c, "pool over its capacity", i);
+	}
+	for (uint32_t i = 0; i < c->view.n_prefill && !c->err->rc; i++) {
 		if ((double)c->prefill[i].busy > 1e3 + (double)c->loop.now * (1 + 1e-9) * c->view.group)
 			fail(c, "busier than time went by", i);
 		if (c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) &&
@@ -122,12 +124,12 @@ void mc_cluster_check_end(struct mc_cluster *c)
 	/* Every transfer crosses two links; what was cut off is still on its way. */
 	if (c->open ? links > 2 * sent * (1 + 1e-9) : fabs(links - 2 * sent) > 1e-6 * sent + 1)
 		fail(c, "bytes of the links are not those of the transfers", 0);
-	for (uint32_t i = 0; !c->open && i < c->view.n_prefill; i++) {
-		if (mc_pool_stats(c->pool[i]).pinned)
+	for (uint32_t i = 0; !c->open && i < mc_cluster_nodes(c); i++) {
+		if (c->pool[i] && mc_pool_stats(c->pool[i]).pinned)
 			fail(c, "blocks are still pinned after the last request", i);
-		if (mc_pool_stats(c->pool[i]).dropped)
+		if (c->pool[i] && mc_pool_stats(c->pool[i]).dropped)
 			fail(c, "blocks that were promised never came", i);
-		if (c->view.prefill[i].sends)
+		if (c->view.node[i].sends)
 			fail(c, "a send that never ended", i);
 	}
 	for (uint32_t i = 0; !c->open && i < c->view.n_decode; i++)

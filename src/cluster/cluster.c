@@ -18,10 +18,11 @@ const char *mc_outcome_name(enum mc_outcome o)
 
 char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n)
 {
-	if (link < 2 * r->n_prefill)
-		snprintf(buf, n, "prefill%u.%s", link / 2, link % 2 ? "in" : "out");
-	else
-		snprintf(buf, n, "decode%u.in", link - 2 * r->n_prefill);
+	uint32_t node = link / 2;
+	bool prefill = node < r->n_prefill;
+
+	snprintf(buf, n, "%s%u.%s", prefill ? "prefill" : "decode", prefill ? node : node - r->n_prefill,
+		 link % 2 ? "in" : "out");
 	return buf;
 }
 
@@ -125,16 +126,9 @@ static void init_prefill(struct mc_cluster *c, uint32_t n)
 	const struct mc_scenario *s = c->scenario;
 	struct mc_prefill_ops ops = {mc_cluster_prefill_launched, mc_cluster_prefill_finished, c};
 	uint32_t group = (uint32_t)s->cluster.prefill_group;
-	uint32_t blocks = (uint32_t)(s->kv.dram_tokens * group / c->view.block_tokens);
-	const struct mc_evictor *evictor = mc_evictor_find(s->kv.evict);
 
-	c->pool = mc_xcalloc(n, sizeof *c->pool);
 	c->prefill = mc_xcalloc(n, sizeof *c->prefill);
-	if (evictor->foresee)
-		c->future = mc_future_new(c->trace);
 	for (uint32_t i = 0; i < n; i++) {
-		c->pool[i] = mc_pool_new(c->tree, i, blocks, evictor);
-		mc_pool_foresee(c->pool[i], c->future);
 		mc_prefill_init(&c->prefill[i], &c->loop, c->cost, &ops);
 		mc_prefill_set_group(&c->prefill[i], group, s->cluster.prefill_chunk);
 		mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
@@ -153,6 +147,7 @@ static void init_decode(struct mc_cluster *c, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		mc_decode_init(&c->decode[i], &c->loop, c->cost, &params, &ops);
 		mc_net_link_add(c->net, c->cost->net_bytes_per_s);
+		mc_net_link_add(c->net, c->cost->net_bytes_per_s);
 	}
 }
 
@@ -164,27 +159,34 @@ static int cluster_init(struct mc_cluster *c)
 	struct mc_conductor_params params = {s->conductor.policy,
 					     s->conductor.decode_policy,
 					     {s->conductor.balancing_threshold, (uint64_t)s->seed}};
+	int rc;
 
 	mc_loop_init(&c->loop);
 	c->net = mc_net_new(&c->loop, MC_EV_NET);
 	c->tree = mc_tree_new();
+	mc_tree_groups(c->tree, n_prefill, n_prefill + n_decode);
 	mc_view_init(&c->view, n_prefill, n_decode);
 	c->view.cost = c->cost;
 	c->view.tree = c->tree;
 	c->view.block_tokens = c->trace->block_tokens;
 	c->view.group = (uint32_t)s->cluster.prefill_group;
 	c->view.chunk = s->cluster.prefill_chunk;
+	c->view.sources = !strcmp(s->kv.pool, "global")    ? MC_SOURCES_ALL
+			  : !strcmp(s->kv.pool, "prefill") ? MC_SOURCES_PREFILL
+							   : MC_SOURCES_NONE;
+	c->caching = strcmp(s->kv.pool, "off") != 0;
 	c->layerwise = !strcmp(s->cluster.stream, "layerwise");
 	c->schedule = mc_time_from_s(c->cost->schedule_s);
 	init_prefill(c, n_prefill);
 	init_decode(c, n_decode);
-	c->result->n_links = 2 * n_prefill + n_decode;
+	c->result->n_links = 2 * mc_cluster_nodes(c);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
 	init_rows(c);
 	mc_event_init(&c->arrive, MC_EV_ARRIVAL, on_arrive);
 	mc_event_init(&c->decide, MC_EV_DECIDE, on_decide);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
-	return mc_conductor_init(&c->conductor, &params, c->err);
+	rc = mc_cluster_tiers_init(c);
+	return rc ? rc : mc_conductor_init(&c->conductor, &params, c->err);
 }
 
 /* Move what the parts recorded into the result. */
@@ -212,10 +214,12 @@ static void collect(struct mc_cluster *c)
 			mc_vec_push(&r->first, d->first_intervals.at[k]);
 	}
 	for (uint32_t i = 0; i < r->n_prefill; i++) {
-		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
-
 		r->prefill_busy[i] = c->prefill[i].busy;
 		r->stage_bytes[i] = c->prefill[i].stage_bytes;
+	}
+	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++) {
+		struct mc_pool_stats p = c->pool[i] ? mc_pool_stats(c->pool[i]) : (struct mc_pool_stats){0};
+
 		r->evicted_blocks += p.evicted;
 		r->unstored_blocks += p.refused;
 	}
@@ -230,7 +234,7 @@ static void collect(struct mc_cluster *c)
 	for (uint32_t i = 0; i < r->n_prefill; i++)
 		r->fetched_bytes += r->link_bytes[mc_cluster_link_in(i)];
 	for (uint32_t i = 0; i < r->n_decode; i++)
-		r->handover_bytes += r->link_bytes[mc_cluster_link_decode(c, i)];
+		r->handover_bytes += r->link_bytes[mc_cluster_link_in(mc_view_decode_node(&c->view, i))];
 }
 
 static void cluster_fini(struct mc_cluster *c)
@@ -238,13 +242,11 @@ static void cluster_fini(struct mc_cluster *c)
 	mc_conductor_fini(&c->conductor);
 	/* Takes its events out of the loop, where those of the instances are, too, when a run was cut off. */
 	mc_net_free(c->net);
-	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
+	for (uint32_t i = 0; i < c->view.n_prefill; i++)
 		mc_prefill_fini(&c->prefill[i]);
-		mc_pool_free(c->pool[i]);
-	}
 	for (uint32_t i = 0; i < c->view.n_decode; i++)
 		mc_decode_fini(&c->decode[i]);
-	free(c->pool);
+	mc_cluster_tiers_fini(c);
 	free(c->prefill);
 	free(c->decode);
 	mc_tree_free(c->tree);

@@ -36,46 +36,10 @@ static void finish(struct mc_flight *f)
 	c->free_flights = f;
 }
 
-static void report_prefill(struct mc_cluster *c, uint32_t i)
+void mc_cluster_report(struct mc_cluster *c, uint32_t i)
 {
 	c->view.now = c->loop.now;
 	mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
-}
-
-/* All KV of the prompt is at the decode node. */
-static void on_handover(void *arg, uint32_t flow)
-{
-	struct mc_flight *f = arg;
-	struct mc_cluster *c = f->cluster;
-	struct mc_row *row = f->row;
-
-	(void)flow;
-	row->handover_end = c->loop.now;
-	if (!c->layerwise)
-		c->view.prefill[row->prefill].sends--;
-	mc_pool_release(c->pool[row->prefill], &f->lease);
-	mc_decode_arrive(&c->decode[row->decode], &f->decode);
-}
-
-/* KV goes to the decode node, layer by layer until produce_end (the last layer is there only then), or at
- * once. */
-static void hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end)
-{
-	double bytes = f->row->input * c->cost->kv_bytes;
-	struct mc_flow_spec spec = {
-	    .link = {mc_cluster_link_out(f->row->prefill), mc_cluster_link_decode(c, f->row->decode)},
-	    .n_links = 2,
-	    .bytes = bytes,
-	    .startup = mc_time_from_s(c->cost->net_startup_s),
-	    .produce_end = produce_end,
-	    .tail = produce_end ? bytes / (double)c->cost->shape.layers : 0,
-	    .done = on_handover,
-	    .arg = f,
-	};
-
-	c->result->handover_bytes += bytes;
-	mc_decode_announce(&c->decode[f->row->decode], &f->decode);
-	mc_net_flow_start(c->net, &spec);
 }
 
 void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
@@ -87,9 +51,9 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 	f->row->fetch_wait = job->fetch_wait;
 	f->row->compute_s = job->compute_s;
 	f->row->load_s = job->load_s;
-	report_prefill(c, f->row->prefill);
+	mc_cluster_report(c, f->row->prefill);
 	if (c->layerwise && f->row->decode != MC_NONE)
-		hand_over(c, f, job->end);
+		mc_cluster_hand_over(c, f, job->end);
 }
 
 void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
@@ -102,13 +66,13 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 	c->result->end = c->loop.now;
 	if (f->lease.held > f->local)
 		mc_pool_commit(c->pool[row->prefill], &f->lease, f->local, f->lease.held);
-	report_prefill(c, row->prefill);
+	mc_cluster_report(c, row->prefill);
 	if (row->decode == MC_NONE) {
 		mc_pool_release(c->pool[row->prefill], &f->lease);
 		finish(f);
 	} else if (!c->layerwise) {
-		c->view.prefill[row->prefill].sends++;
-		hand_over(c, f, 0);
+		c->view.node[row->prefill].sends++;
+		mc_cluster_hand_over(c, f, 0);
 	}
 }
 
@@ -119,43 +83,9 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 
 	f->row->tbt = mc_decode_tbt(job->at, job);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)job->context);
+	if (f->decode_lease.held)
+		mc_pool_release(c->pool[mc_view_decode_node(&c->view, f->row->decode)], &f->decode_lease);
 	finish(f);
-}
-
-/* The blocks that another node had are here. */
-static void on_fetched(void *arg, uint32_t flow)
-{
-	struct mc_flight *f = arg;
-	struct mc_cluster *c = f->cluster;
-	struct mc_row *row = f->row;
-	uint32_t depth = f->hit < f->lease.held ? f->hit : f->lease.held;
-
-	(void)flow;
-	c->view.prefill[row->source].sends--;
-	mc_pool_release(c->pool[row->source], &f->source);
-	if (depth > f->local)
-		mc_pool_commit(c->pool[row->prefill], &f->lease, f->local, depth);
-	mc_prefill_fetched(&c->prefill[row->prefill], &f->prefill);
-	report_prefill(c, row->prefill);
-}
-
-static void fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt)
-{
-	struct mc_row *row = f->row;
-	double bytes = mc_view_span_tokens(&c->view, prompt, f->local, f->hit) * c->cost->kv_bytes;
-	struct mc_flow_spec spec = {
-	    .link = {mc_cluster_link_out(row->source), mc_cluster_link_in(row->prefill)},
-	    .n_links = 2,
-	    .bytes = bytes,
-	    .startup = mc_time_from_s(c->cost->net_startup_s),
-	    .done = on_fetched,
-	    .arg = f,
-	};
-
-	f->source = mc_pool_pin(c->pool[row->source], prompt->block, f->hit);
-	c->view.prefill[row->source].sends++;
-	c->result->fetched_bytes += bytes;
-	mc_net_flow_start(c->net, &spec);
 }
 
 /* Note the decision in the request's row. */
@@ -196,9 +126,9 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	if (row->decode != MC_NONE)
 		mc_view_decode_add(&c->view, row->decode, 1, prompt->tokens);
 	if (row->source != MC_NONE)
-		fetch(c, f, prompt);
+		mc_cluster_fetch(c, f, prompt);
 	mc_prefill_submit(&c->prefill[row->prefill], &f->prefill);
-	report_prefill(c, row->prefill);
+	mc_cluster_report(c, row->prefill);
 }
 
 void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
@@ -213,7 +143,7 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	if (c->future)
 		mc_future_advance(c->future, request);
 	prompt.block = t->block + t->first[request];
-	prompt.n_blocks = (uint32_t)mc_trace_blocks(t, request);
+	prompt.n_blocks = c->caching ? (uint32_t)mc_trace_blocks(t, request) : 0;
 	mc_vec_reserve(&c->steps, prompt.n_blocks);
 	prompt.step = c->steps.at;
 	prompt.n_steps = mc_tree_trail(c->tree, prompt.block, prompt.n_blocks, c->steps.at);

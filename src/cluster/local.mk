@@ -10,4 +10,6 @@ libmooncake_a_SOURCES += \
 	%D%/sample.c \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/state.h \
+	%D%/tiers.c \
+	%D%/transfer.c \
 	%D%/verdict.c %D%/verdict.h

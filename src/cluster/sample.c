@@ -8,16 +8,26 @@ static void sample_prefill(const struct mc_cluster *c, struct mc_sample *s)
 	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
 		mc_time free_at = mc_prefill_free_at(&c->prefill[i]);
 		mc_time t = free_at > c->loop.now ? free_at - c->loop.now : 0;
-		struct mc_pool_stats p = mc_pool_stats(c->pool[i]);
 
 		s->prefill_queued += c->prefill[i].waiting;
 		s->prefill_running += c->prefill[i].running;
 		s->prefill_wait_max = t > s->prefill_wait_max ? t : s->prefill_wait_max;
 		wait += t;
+	}
+	s->prefill_wait_mean = (mc_time)(wait / c->view.n_prefill);
+}
+
+static void sample_pools(const struct mc_cluster *c, struct mc_sample *s)
+{
+	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++) {
+		struct mc_pool_stats p;
+
+		if (!c->pool[i])
+			continue;
+		p = mc_pool_stats(c->pool[i]);
 		s->pool_used_blocks += p.present;
 		s->pool_blocks += p.capacity;
 	}
-	s->prefill_wait_mean = (mc_time)(wait / c->view.n_prefill);
 }
 
 static void sample_decode(const struct mc_cluster *c, struct mc_sample *s)
@@ -82,6 +92,7 @@ void mc_cluster_sample(struct mc_cluster *c)
 	    .at = c->loop.now, .input_tokens = c->input_tokens, .hit_tokens = c->hit_tokens};
 
 	sample_prefill(c, &s);
+	sample_pools(c, &s);
 	sample_decode(c, &s);
 	sample_links(c, &s);
 	mc_vec_push(&c->result->samples, s);

@@ -21,6 +21,13 @@ static const char *const *evictor_names(void)
 	return mc_evictors_names;
 }
 
+static const char *const *pool_names(void)
+{
+	static const char *const names[] = {"global", "prefill", "local", "off", NULL};
+
+	return names;
+}
+
 static const char *const *stream_names(void)
 {
 	static const char *const names[] = {"layerwise", "after", NULL};
@@ -64,8 +71,16 @@ const struct mc_field mc_scenario_fields[] = {
      "usable bandwidth of a node, each direction; 0: the profile's", NULL},
     {"kv.block_tokens", MC_F_COUNT, AT(kv.block_tokens), "0", 0, 1 << 20, "tokens",
      "tokens of a KV block, a divisor or multiple of the trace's; 0: the same", NULL},
+    {"kv.pool", MC_F_CHOICE, AT(kv.pool), "prefill", 0, 0, "",
+     "who may source KV from whom. global: any prefill node from any node; prefill: from other prefill "
+     "nodes; local: each has its own cache alone; off: nothing is cached",
+     pool_names},
     {"kv.dram_tokens", MC_F_COUNT, AT(kv.dram_tokens), "3M", 1, 1e12, "tokens", "DRAM pool of a prefill node",
      NULL},
+    {"kv.dram_bytes", MC_F_BYTES, AT(kv.dram_bytes), "0", 0, 1e18, "bytes",
+     "the same in bytes; 0: kv.dram_tokens", NULL},
+    {"kv.decode_share", MC_F_REAL, AT(kv.decode_share), "1", 0, 1e6, "",
+     "DRAM pool of a decode node over that of a prefill node; 0: decode nodes keep nothing", NULL},
     {"kv.evict", MC_F_CHOICE, AT(kv.evict), "lru", 0, 0, "", "eviction policy (`list evictors`)",
      evictor_names},
     {"conductor.policy", MC_F_CHOICE, AT(conductor.policy), "kvcache-centric", 0, 0, "",

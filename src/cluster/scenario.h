@@ -37,7 +37,10 @@ struct mc_scenario {
 	} net;
 	struct {
 		int64_t block_tokens; /* 0: the trace's */
-		int64_t dram_tokens;  /* of a prefill node */
+		char *pool;           /* global, prefill, local, off */
+		int64_t dram_tokens,
+		    dram_bytes;      /* pool of a prefill node; bytes take precedence where not 0 */
+		double decode_share; /* pool of a decode node over that of a prefill node */
 		char *evict;
 	} kv;
 	struct {

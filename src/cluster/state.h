@@ -20,7 +20,9 @@ struct mc_flight {
 	struct mc_cluster *cluster;
 	struct mc_row *row;
 	uint32_t local, hit; /* blocks of the prompt: held at dispatch, cached when prefill starts */
-	struct mc_lease lease, source; /* at its prefill instance; at the instance that it fetches from */
+	uint32_t sent_from;  /* blocks that its decode node had when the hand-over began */
+	struct mc_lease lease, source, decode_lease; /* at its prefill instance; at the node that it fetches
+							from; at its decode node */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
 	struct mc_flight *next_free;
@@ -36,13 +38,13 @@ struct mc_cluster {
 	struct mc_loop loop;
 	struct mc_net *net;
 	struct mc_tree *tree;
-	struct mc_pool **pool;    /* n_prefill */
+	struct mc_pool **pool;    /* by node: prefill instances, then decode nodes; NULL: keeps nothing */
 	struct mc_future *future; /* NULL: kv.evict needs none */
 	struct mc_prefill *prefill;
 	struct mc_decode *decode;
 	struct mc_view view;
 	struct mc_conductor conductor;
-	bool layerwise;
+	bool layerwise, caching;
 	struct mc_event arrive, decide, sample;
 	int64_t arrived, decided; /* requests so far */
 	int64_t open;             /* decided, neither completed nor refused */
@@ -59,21 +61,33 @@ struct mc_cluster {
 	uint64_t input_tokens, hit_tokens; /* dispatched so far */
 };
 
-/* Links: prefill instance i sends on 2i and receives on 2i + 1, decode node j receives on 2 n_prefill + j. */
-static inline uint32_t mc_cluster_link_out(uint32_t prefill)
+/* Links: node k (prefill instances, then decode nodes) sends on 2k and receives on 2k + 1. */
+static inline uint32_t mc_cluster_link_out(uint32_t node)
 {
-	return 2 * prefill;
+	return 2 * node;
 }
 
-static inline uint32_t mc_cluster_link_in(uint32_t prefill)
+static inline uint32_t mc_cluster_link_in(uint32_t node)
 {
-	return 2 * prefill + 1;
+	return 2 * node + 1;
 }
 
-static inline uint32_t mc_cluster_link_decode(const struct mc_cluster *c, uint32_t decode)
+static inline uint32_t mc_cluster_nodes(const struct mc_cluster *c)
 {
-	return 2 * c->view.n_prefill + decode;
+	return c->view.n_prefill + c->view.n_decode;
 }
+
+/* tiers.c: the nodes' pools. MC_USAGE, with the key, when one would hold nothing or too much. */
+int mc_cluster_tiers_init(struct mc_cluster *c);
+void mc_cluster_tiers_fini(struct mc_cluster *c);
+
+/* transfer.c: what moves KV. Fetch blocks local .. hit-1 from row->source; send the prompt's KV to the decode
+ * node, layer by layer until produce_end (the last layer is there only then), or at once (0). */
+void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt);
+void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end);
+
+/* dispatch.c: a prefill instance's wait has changed. */
+void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);
 
 /* dispatch.c: let the Conductor decide on a request of the trace, and carry it out. */
 void mc_cluster_dispatch(struct mc_cluster *c, int64_t request);

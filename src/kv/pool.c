@@ -130,7 +130,7 @@ static void entry_cut(struct mc_pool *p, uint32_t e, uint32_t n, bool evicted)
 	if (p->evictor->cut)
 		p->evictor->cut(p->order, e, evicted ? run_of(p, e)->id + held : NULL, n);
 	if (held)
-		mc_run_copy_set(run_of(p, e), c, held, least(c->resident, held));
+		mc_run_copy_set(p->tree, run_of(p, e), c, held, least(c->resident, held));
 	else
 		entry_drop(p, e);
 }
@@ -255,6 +255,17 @@ struct mc_lease mc_pool_pin(struct mc_pool *p, const uint64_t *id, uint32_t n)
 	return (struct mc_lease){w.entry, w.depth};
 }
 
+uint32_t mc_pool_resident(const struct mc_pool *p, const struct mc_lease *lease)
+{
+	for (uint32_t e = lease->tail; e != MC_NONE; e = p->entry.at[e].parent) {
+		uint32_t resident = copy_of(p, e)->resident;
+
+		if (resident) /* then so is all before it */
+			return run_of(p, e)->first + resident;
+	}
+	return 0;
+}
+
 /* Is this block of the lease resident? */
 static bool is_resident(const struct mc_pool *p, const struct mc_lease *lease, uint32_t block)
 {
@@ -283,7 +294,7 @@ void mc_pool_commit(struct mc_pool *p, const struct mc_lease *lease, uint32_t fr
 		if (upto <= c->resident)
 			continue;
 		p->stats.resident += upto - c->resident;
-		mc_run_copy_set(r, c, c->held, upto);
+		mc_run_copy_set(p->tree, r, c, c->held, upto);
 	}
 }
 

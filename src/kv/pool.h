@@ -63,6 +63,8 @@ struct mc_lease mc_pool_pin(struct mc_pool *pool, const uint64_t *id, uint32_t n
  * nothing is changed: the commit at the end of prefill, with an earlier `from`, makes up for it.
  */
 void mc_pool_commit(struct mc_pool *pool, const struct mc_lease *lease, uint32_t from, uint32_t depth);
+/* How many leading blocks of the lease are there. */
+uint32_t mc_pool_resident(const struct mc_pool *pool, const struct mc_lease *lease);
 /*
  * Unpin, tail first, so that the root counts as used last, and empty the lease. A block that is still
  * promised when its last lease ends will never come: it is dropped. Hence every unpinned block is resident.

@@ -10,9 +10,9 @@ struct mc_pool;
 struct mc_run {
 	uint64_t *id; /* n of them; NULL: this slot is free, and parent is the next free one */
 	uint32_t n;
-	uint32_t first;  /* blocks before it */
-	uint32_t parent; /* run that it is chained to; MC_NONE: a root */
-	uint32_t whole;  /* copies that are resident to the last block */
+	uint32_t first;                 /* blocks before it */
+	uint32_t parent;                /* run that it is chained to; MC_NONE: a root */
+	uint32_t whole[MC_TREE_GROUPS]; /* copies that are resident to the last block, by group of nodes */
 	uint32_t copies, cap;
 	union {
 		struct mc_copy one; /* cap 1 */
@@ -30,6 +30,7 @@ struct mc_tree {
 		MC_VEC(struct mc_run)
 	} run;
 	uint32_t free_run, runs, blocks;
+	uint32_t second, third;   /* first node of the other groups */
 	struct mc_bucket *bucket; /* by first id; linear probing */
 	uint32_t mask;
 	struct {
@@ -40,6 +41,11 @@ struct mc_tree {
 static inline struct mc_copy *mc_run_copies(struct mc_run *r)
 {
 	return r->cap > 1 ? r->many : &r->one;
+}
+
+static inline uint32_t mc_tree_group(const struct mc_tree *t, uint32_t node)
+{
+	return (node >= t->second) + (node >= t->third);
 }
 
 /* The run that begins with this id; MC_NONE. */
@@ -55,7 +61,8 @@ void mc_run_copy_add(struct mc_tree *t, uint32_t run, const struct mc_copy *copy
 /* The last copy takes the run with it. */
 void mc_run_copy_remove(struct mc_tree *t, uint32_t run, uint32_t node);
 /* Change what a copy holds: 1 <= held <= n, resident <= held. */
-void mc_run_copy_set(struct mc_run *r, struct mc_copy *copy, uint32_t held, uint32_t resident);
+void mc_run_copy_set(const struct mc_tree *t, struct mc_run *r, struct mc_copy *copy, uint32_t held,
+		     uint32_t resident);
 /*
  * End the run after its leading `at` blocks, 1 <= at < n: a new run has them and is returned, the run keeps
  * its name for the rest, and so do the entries of pools that hold some of it. When nobody holds any of the

@@ -13,9 +13,17 @@ struct mc_tree *mc_tree_new(void)
 	struct mc_tree *t = mc_xcalloc(1, sizeof *t);
 
 	t->free_run = MC_NONE;
+	t->second = t->third = MC_NONE;
 	t->mask = MIN_BUCKETS - 1;
 	t->bucket = mc_xcalloc(MIN_BUCKETS, sizeof *t->bucket);
 	return t;
+}
+
+void mc_tree_groups(struct mc_tree *t, uint32_t second, uint32_t third)
+{
+	assert(second <= third && !t->pool.n);
+	t->second = second;
+	t->third = third;
 }
 
 void mc_tree_free(struct mc_tree *t)
@@ -184,7 +192,7 @@ void mc_run_copy_add(struct mc_tree *t, uint32_t run, const struct mc_copy *copy
 	memmove(c + at + 1, c + at, (r->copies - at) * sizeof *c);
 	c[at] = *copy;
 	r->copies++;
-	r->whole += copy->resident == r->n;
+	r->whole[mc_tree_group(t, copy->node)] += copy->resident == r->n;
 }
 
 void mc_run_copy_remove(struct mc_tree *t, uint32_t run, uint32_t node)
@@ -194,19 +202,28 @@ void mc_run_copy_remove(struct mc_tree *t, uint32_t run, uint32_t node)
 	struct mc_copy *c = mc_run_copies(r);
 
 	assert(at < r->copies && c[at].node == node);
-	r->whole -= c[at].resident == r->n;
+	r->whole[mc_tree_group(t, node)] -= c[at].resident == r->n;
 	r->copies--;
 	memmove(c + at, c + at + 1, (r->copies - at) * sizeof *c);
 	if (!r->copies)
 		run_drop(t, run);
 }
 
-void mc_run_copy_set(struct mc_run *r, struct mc_copy *copy, uint32_t held, uint32_t resident)
+void mc_run_copy_set(const struct mc_tree *t, struct mc_run *r, struct mc_copy *copy, uint32_t held,
+		     uint32_t resident)
 {
 	assert(held && held <= r->n && resident <= held);
-	r->whole += (resident == r->n) - (copy->resident == r->n);
+	r->whole[mc_tree_group(t, copy->node)] += (resident == r->n) - (copy->resident == r->n);
 	copy->held = held;
 	copy->resident = resident;
+}
+
+/* From scratch. */
+static void whole_count(const struct mc_tree *t, struct mc_run *r, uint32_t whole[MC_TREE_GROUPS])
+{
+	memset(whole, 0, MC_TREE_GROUPS * sizeof *whole);
+	for (uint32_t k = 0; k < r->copies; k++)
+		whole[mc_tree_group(t, mc_run_copies(r)[k].node)] += mc_run_copies(r)[k].resident == r->n;
 }
 
 /* Nobody holds more than the leading `at` blocks: forget the other ids. */
@@ -214,9 +231,7 @@ static void truncate_run(struct mc_tree *t, struct mc_run *r, uint32_t at)
 {
 	t->blocks -= r->n - at;
 	r->n = at;
-	r->whole = 0;
-	for (uint32_t k = 0; k < r->copies; k++)
-		r->whole += mc_run_copies(r)[k].resident == at;
+	whole_count(t, r, r->whole);
 }
 
 /* One copy of a run that was split: its leading part goes to `head`, what it has beyond stays (false:
@@ -266,16 +281,13 @@ uint32_t mc_run_split(struct mc_tree *t, uint32_t run, uint32_t at)
 	r->first += at;
 	r->parent = head;
 	bucket_put(t, rest[0], run);
-	r->whole = 0;
 	for (uint32_t k = 0; k < n; k++) {
-		struct mc_copy was = mc_run_copies(r)[k], *to = &mc_run_copies(r)[kept];
+		struct mc_copy was = mc_run_copies(r)[k];
 
-		if (split_copy(t, head, &was, to)) {
-			r->whole += to->resident == r->n;
-			kept++;
-		}
+		kept += split_copy(t, head, &was, &mc_run_copies(r)[kept]);
 	}
 	r->copies = kept;
+	whole_count(t, r, r->whole);
 	return head;
 }
 
@@ -338,14 +350,18 @@ uint32_t mc_tree_match_resident(const struct mc_tree *t, const struct mc_step *s
 	return 0;
 }
 
-uint32_t mc_tree_best(const struct mc_tree *t, const struct mc_step *step, uint32_t steps)
+uint32_t mc_tree_best(const struct mc_tree *t, uint32_t group, const struct mc_step *step, uint32_t steps)
 {
 	while (steps-- > 0) {
 		struct mc_run *r = &t->run.at[step[steps].run];
-		uint32_t most = r->whole ? r->n : 0;
+		uint32_t most = r->whole[group] ? r->n : 0;
 
-		for (uint32_t k = 0; !r->whole && k < r->copies; k++)
-			most = mc_run_copies(r)[k].resident > most ? mc_run_copies(r)[k].resident : most;
+		for (uint32_t k = 0; !r->whole[group] && k < r->copies; k++) {
+			const struct mc_copy *c = &mc_run_copies(r)[k];
+
+			if (c->resident > most && mc_tree_group(t, c->node) == group)
+				most = c->resident;
+		}
 		if (most)
 			return least(r->first + most, step[steps].end);
 	}
@@ -366,7 +382,7 @@ static const char *run_check(const struct mc_tree *t, uint32_t i)
 {
 	struct mc_run *r = &t->run.at[i];
 	const struct mc_copy *c = mc_run_copies(r);
-	uint32_t whole = 0;
+	uint32_t whole[MC_TREE_GROUPS];
 
 	if (!r->n || !r->copies)
 		return "a run without blocks or copies";
@@ -380,9 +396,9 @@ static const char *run_check(const struct mc_tree *t, uint32_t i)
 		if (!c[k].held || c[k].held > r->n || c[k].resident > c[k].held ||
 		    (k && c[k - 1].node >= c[k].node))
 			return "copies out of order or range";
-		whole += c[k].resident == r->n;
 	}
-	return whole == r->whole ? NULL : "whole copies miscounted";
+	whole_count(t, r, whole);
+	return memcmp(whole, r->whole, sizeof whole) ? "whole copies miscounted" : NULL;
 }
 
 int mc_tree_check(const struct mc_tree *t, struct mc_err *err)

@@ -32,7 +32,12 @@ struct mc_step {
 			 they differ */
 };
 
-struct mc_tree *mc_tree_new(void);
+/* Nodes come in groups, by number, for questions about some of them alone. */
+#define MC_TREE_GROUPS 3
+
+struct mc_tree *mc_tree_new(void); /* all nodes are in group 0 */
+/* Before the first pool: nodes from `second` on are in group 1, those from `third` on in group 2. */
+void mc_tree_groups(struct mc_tree *t, uint32_t second, uint32_t third);
 void mc_tree_free(struct mc_tree *t); /* after its pools; NULL is fine */
 
 /*
@@ -49,8 +54,8 @@ const struct mc_copy *mc_tree_copies(const struct mc_tree *t, uint32_t run, uint
 uint32_t mc_tree_match(const struct mc_tree *t, const struct mc_step *step, uint32_t steps, uint32_t node);
 uint32_t mc_tree_match_resident(const struct mc_tree *t, const struct mc_step *step, uint32_t steps,
 				uint32_t node);
-/* The most leading blocks that any one node has resident. */
-uint32_t mc_tree_best(const struct mc_tree *t, const struct mc_step *step, uint32_t steps);
+/* The most leading blocks that any one node of the group has resident. */
+uint32_t mc_tree_best(const struct mc_tree *t, uint32_t group, const struct mc_step *step, uint32_t steps);
 
 uint32_t mc_tree_blocks(const struct mc_tree *t); /* ids kept, a few more than anyone holds */
 uint32_t mc_tree_runs(const struct mc_tree *t);

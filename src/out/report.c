@@ -48,6 +48,14 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "cluster.prefill_chunk",
 		       "chunks only matter in a prefill group of several nodes (cluster.prefill_group)",
 		       list);
+	if (s->kv.dram_bytes)
+		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
+	if (!strcmp(s->kv.pool, "off")) {
+		ignore(conf, "kv.evict", "nothing is cached (kv.pool)", list);
+		ignore(conf, "kv.decode_share", "nothing is cached (kv.pool)", list);
+	}
+	if (policy && policy->uses_threshold && (!strcmp(s->kv.pool, "off") || !strcmp(s->kv.pool, "local")))
+		ignore(conf, "conductor.balancing_threshold", "nothing is fetched (kv.pool)", list);
 	if (policy && !policy->uses_threshold)
 		ignore(conf, "conductor.balancing_threshold", "this conductor.policy does not weigh fetching",
 		       list);

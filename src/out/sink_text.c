@@ -1,5 +1,6 @@
 /* One screen for people: what users felt, what the cluster did, and as the last line what held it back. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cluster/cluster.h"
 #include "base/units.h"
@@ -21,9 +22,14 @@ static void head(FILE *out, const struct mc_report *report)
 		s->cluster.prefill, s->cluster.decode, report->profile, report->model);
 	if (s->cluster.prefill_group > 1)
 		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
-	fprintf(out, "\n%-11s %s, decode %s, KV pool of %s tokens a node, %s%s\n\n", "conductor",
-		s->conductor.policy, s->conductor.decode_policy, mc_text_grouped(s->kv.dram_tokens, n),
-		s->kv.evict, mc_evictor_find(s->kv.evict)->foresee ? " (from the future)" : "");
+	fprintf(out, "\n%-11s %s, decode %s; ", "conductor", s->conductor.policy, s->conductor.decode_policy);
+	if (!strcmp(s->kv.pool, "off"))
+		fprintf(out, "no KV pool\n\n");
+	else
+		fprintf(out, "KV pool (%s) of %s %s a node, %s%s\n\n", s->kv.pool,
+			mc_text_grouped(s->kv.dram_bytes ? s->kv.dram_bytes : s->kv.dram_tokens, n),
+			s->kv.dram_bytes ? "bytes" : "tokens", s->kv.evict,
+			mc_evictor_find(s->kv.evict)->foresee ? " (from the future)" : "");
 }
 
 static void requests(FILE *out, const struct mc_report *report)

@@ -7,9 +7,22 @@
 /* Up to this many holders of a run are looked at one by one; beyond it the run counts as common. */
 #define RARE 32
 
+/* Nodes from here on are not fetched from. */
+static uint32_t sources(const struct mc_view *view)
+{
+	return view->sources == MC_SOURCES_ALL ? view->n_prefill + view->n_decode : view->n_prefill;
+}
+
 struct mc_match mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt)
 {
-	return (struct mc_match){mc_tree_best(view->tree, prompt->step, prompt->n_steps), MC_NONE};
+	struct mc_match best = {mc_tree_best(view->tree, 0, prompt->step, prompt->n_steps), MC_NONE};
+
+	if (view->sources == MC_SOURCES_ALL) {
+		uint32_t decode = mc_tree_best(view->tree, 1, prompt->step, prompt->n_steps);
+
+		best.blocks = decode > best.blocks ? decode : best.blocks;
+	}
+	return best;
 }
 
 void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_match *best)
@@ -24,28 +37,29 @@ void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = c[k].node;
 
-		if (first + c[k].resident < best->blocks)
+		if (first + c[k].resident < best->blocks || i >= sources(view))
 			continue;
-		if (pick == MC_NONE || view->prefill[i].sends < view->prefill[pick].sends)
+		if (pick == MC_NONE || view->node[i].sends < view->node[pick].sends)
 			pick = i;
 	}
 	best->source = pick;
 }
 
-/* Predicted time to move the KV of that many tokens from an instance, whose NICs the running sends share. */
-static mc_time transfer_time(const struct mc_view *view, uint32_t sends, uint32_t tokens)
+/* Predicted time to move the KV of that many tokens from a sender that is `width` nodes wide and whose NICs
+ * the running sends share. */
+static mc_time transfer_time(const struct mc_view *view, uint32_t width, uint32_t sends, uint32_t tokens)
 {
 	const struct mc_cost *c = view->cost;
-	double share = c->net_bytes_per_s * view->group / (1.0 + sends);
+	double share = c->net_bytes_per_s * width / (1.0 + sends);
 	double s = c->net_startup_s + tokens * c->kv_bytes / share;
 
 	/* Congestion has no bound, sums of times have. */
 	return mc_time_from_s(s < LONGEST_S ? s : LONGEST_S);
 }
 
-static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
+static bool wants_fetch(const struct mc_search *s, const struct mc_view *view, uint32_t best, uint32_t local)
 {
-	return s->fetch && best > local && (double)best > local * s->threshold;
+	return s->fetch && view->sources && best > local && (double)best > local * s->threshold;
 }
 
 void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
@@ -55,13 +69,14 @@ void mc_search_score(const struct mc_search *s, const struct mc_view *view, cons
 	io->source = MC_NONE;
 	io->transfer = 0;
 	io->queue = mc_view_queue(view, io->prefill);
-	if (wants_fetch(s, best->blocks, io->local)) {
+	if (wants_fetch(s, view, best->blocks, io->local)) {
 		if (best->source == MC_NONE)
 			mc_search_source(view, prompt, best);
 		io->hit = best->blocks;
 		io->source = best->source;
-		io->transfer = transfer_time(view, view->prefill[best->source].sends,
-					     mc_view_span_tokens(view, prompt, io->local, io->hit));
+		io->transfer =
+		    transfer_time(view, mc_view_width(view, best->source), view->node[best->source].sends,
+				  mc_view_span_tokens(view, prompt, io->local, io->hit));
 	}
 	io->compute = mc_view_prefill_time(view, prompt->tokens, mc_view_hit_tokens(view, prompt, io->hit));
 	io->total = io->queue + io->transfer + io->compute;
@@ -119,14 +134,14 @@ static mc_time bound(const struct mc_search *s, const struct mc_view *view, cons
 {
 	mc_time low = MC_TIME_MAX, fetch;
 
-	if (!wants_fetch(s, best->blocks, local))
+	if (!wants_fetch(s, view, best->blocks, local))
 		low = prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, local));
 	while (local > 0 &&
-	       !wants_fetch(s, best->blocks, local)) /* the largest match that would still fetch */
+	       !wants_fetch(s, view, best->blocks, local)) /* the largest match that would still fetch */
 		local--;
-	if (!wants_fetch(s, best->blocks, local))
+	if (!wants_fetch(s, view, best->blocks, local))
 		return low;
-	fetch = transfer_time(view, 0, mc_view_span_tokens(view, prompt, local, best->blocks)) +
+	fetch = transfer_time(view, view->group, 0, mc_view_span_tokens(view, prompt, local, best->blocks)) +
 		prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, best->blocks));
 	return fetch < low ? fetch : low;
 }
@@ -162,7 +177,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 		const struct mc_copy *c = mc_tree_copies(view->tree, prompt->step[rare].run, &n);
 
 		for (uint32_t k = 0; k < n; k++)
-			consider(&h, c[k].node);
+			if (c[k].node < view->n_prefill)
+				consider(&h, c[k].node);
 	}
 	/* All others hold at most what is before the rare run. */
 	low = bound(s, view, prompt, &h.best, rare ? prompt->step[rare - 1].end : 0);
@@ -203,11 +219,11 @@ void mc_search_scan(const struct mc_search *s, const struct mc_view *view, const
 {
 	struct mc_match best = {0, MC_NONE};
 
-	for (uint32_t i = 0; i < view->n_prefill; i++) {
+	for (uint32_t i = 0; i < sources(view); i++) {
 		uint32_t m = scan_match(view, prompt, i, true);
 
 		if (m > best.blocks || (m == best.blocks && m && best.source != MC_NONE &&
-					view->prefill[i].sends < view->prefill[best.source].sends))
+					view->node[i].sends < view->node[best.source].sends))
 			best = (struct mc_match){m, i};
 	}
 	out->prefill = MC_NONE;

@@ -1,16 +1,16 @@
 #include "sched/view.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/vec.h"
 
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode)
 {
-	*view = (struct mc_view){.n_prefill = n_prefill, .n_decode = n_decode};
+	*view = (struct mc_view){.n_prefill = n_prefill, .n_decode = n_decode, .sources = MC_SOURCES_PREFILL};
 	view->prefill = mc_xcalloc(n_prefill, sizeof *view->prefill);
 	view->decode = mc_xcalloc(n_decode, sizeof *view->decode);
+	view->node = mc_xcalloc(n_prefill + n_decode, sizeof *view->node);
 	mc_rank_init(&view->prefill_rank, n_prefill);
 	mc_rank_init(&view->decode_rank, n_decode);
 }
@@ -19,6 +19,7 @@ void mc_view_fini(struct mc_view *view)
 {
 	free(view->prefill);
 	free(view->decode);
+	free(view->node);
 	mc_rank_fini(&view->prefill_rank);
 	mc_rank_fini(&view->decode_rank);
 }

@@ -19,8 +19,13 @@
 /* A prefill instance: one node, or a group of nodes that share a prompt by chunked pipeline parallelism. */
 struct mc_view_prefill {
 	mc_time free_at; /* predicted end of all that was given to it; in the past: idle since then */
-	uint32_t sends;  /* transfers that it is the source of and that run at full speed (fetches, late
-			    hand-overs) */
+};
+
+/* A node of the KV pool: prefill instances first, then decode instances. Its number is its node number in the
+ * tree. */
+struct mc_view_node {
+	uint32_t sends; /* transfers that it is the source of and that run at full speed (fetches, late
+			   hand-overs) */
 };
 
 /* A decode instance, with the requests assigned to it, those still in prefill included. */
@@ -30,16 +35,25 @@ struct mc_view_decode {
 	mc_time load;    /* predicted iteration time of that batch */
 };
 
+/* Whose cached blocks a prefill instance may fetch: a view's node groups in the tree up to here. */
+enum mc_sources {
+	MC_SOURCES_NONE,    /* each has its own cache alone */
+	MC_SOURCES_PREFILL, /* those of prefill instances: group 0 */
+	MC_SOURCES_ALL,     /* those of decode instances as well: groups 0 and 1 */
+};
+
 struct mc_view {
 	mc_time now;
 	const struct mc_cost *cost;
-	const struct mc_tree *tree; /* who holds what; an instance's number is its node number in it */
+	const struct mc_tree *tree; /* who holds what */
+	enum mc_sources sources;    /* whose blocks may be fetched */
 	int64_t block_tokens;
 	uint32_t group; /* nodes of a prefill instance */
 	int64_t chunk;  /* tokens of a prefill chunk */
 	uint32_t n_prefill, n_decode;
 	struct mc_view_prefill *prefill;
 	struct mc_view_decode *decode;
+	struct mc_view_node *node;   /* n_prefill + n_decode */
 	struct mc_rank prefill_rank; /* by free_at */
 	struct mc_rank decode_rank;  /* by load */
 };
@@ -55,7 +69,7 @@ struct mc_prompt {
 	uint32_t n_steps;
 };
 
-/* cost, tree, block_tokens, group, chunk are set by the caller afterwards. */
+/* cost, tree, block_tokens, group, chunk are set by the caller afterwards; sources are prefill instances. */
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode);
 void mc_view_fini(struct mc_view *view);
 
@@ -69,6 +83,18 @@ static inline mc_time mc_view_queue(const struct mc_view *view, uint32_t i)
 	mc_time t = view->prefill[i].free_at - view->now;
 
 	return t > 0 ? t : 0;
+}
+
+/* The node of decode instance i. */
+static inline uint32_t mc_view_decode_node(const struct mc_view *view, uint32_t i)
+{
+	return view->n_prefill + i;
+}
+
+/* How many nodes make it up, with their NICs. */
+static inline uint32_t mc_view_width(const struct mc_view *view, uint32_t node)
+{
+	return node < view->n_prefill ? view->group : 1;
 }
 
 /* Leading blocks that instance i holds, resident or promised: m_i of Algorithm 1. */

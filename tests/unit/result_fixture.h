@@ -109,7 +109,7 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 	r->sample = m->scenario.run.sample;
 	r->n_prefill = r->n_decode = 2;
 	r->prefill_group = 1;
-	r->n_links = 6;
+	r->n_links = 8;
 	r->n_rows = n;
 	r->row = mc_xcalloc((size_t)n, sizeof *r->row);
 	for (int64_t i = 0; i < n; i++) {
@@ -123,9 +123,9 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 		mc_vec_push(&r->first, (mc_time)made_random(m, 300) * MC_NS_PER_MS);
 	r->prefill_busy = mc_xcalloc(2, sizeof *r->prefill_busy);
 	r->decode_busy = mc_xcalloc(2, sizeof *r->decode_busy);
-	r->link_bytes = mc_xcalloc(6, sizeof *r->link_bytes);
-	r->link_capacity = mc_xcalloc(6, sizeof *r->link_capacity);
-	for (int l = 0; l < 6; l++) {
+	r->link_bytes = mc_xcalloc(8, sizeof *r->link_bytes);
+	r->link_capacity = mc_xcalloc(8, sizeof *r->link_capacity);
+	for (int l = 0; l < 8; l++) {
 		r->link_capacity[l] = 1e9;
 		r->link_bytes[l] = 1e6 * (double)made_random(m, 1000);
 	}

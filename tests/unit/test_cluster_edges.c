@@ -52,7 +52,7 @@ START_TEST(bytes_of_a_cut_off_transfer)
 	setup_run(&u, &r);
 	ck_assert_double_gt(r.handover_bytes, 1e6);
 	ck_assert_double_lt(r.handover_bytes, 3e6); /* of 5 MB, 250 of 526 ms */
-	ck_assert_double_eq_tol(r.handover_bytes, r.link_bytes[2], 1e-6);
+	ck_assert_double_eq_tol(r.handover_bytes, r.link_bytes[3], 1e-6);
 	ck_assert_double_eq(r.fetched_bytes, 0);
 	mc_result_fini(&r);
 	setup_fini(&u);
@@ -95,7 +95,7 @@ START_TEST(blocks_of_huge_pools)
 	add(&u, 0, 100, 5, name, 0);
 	setup_run(&u, &r);
 	ck_assert_uint_gt(r.samples.n, 0);
-	ck_assert_uint_eq(r.samples.at[0].pool_blocks, 8 * UINT64_C(1953125000));
+	ck_assert_uint_eq(r.samples.at[0].pool_blocks, 16 * UINT64_C(1953125000));
 	mc_result_fini(&r);
 	setup_fini(&u);
 }

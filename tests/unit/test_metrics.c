@@ -223,7 +223,7 @@ START_TEST(recount)
 	m.cost.fit_context_max = 15000;
 	m.result.fetched_bytes = 3;
 	m.result.handover_bytes = 4;
-	m.result.link_capacity[_i % 6] *= 2;
+	m.result.link_capacity[_i % 8] *= 2;
 	m.result.prefill_group = 1 + (uint32_t)_i % 3;
 	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
 	check_latencies(&m, &x);
@@ -391,7 +391,7 @@ START_TEST(bottlenecks)
 	m.result.evicted_blocks = 7;
 	expect_bottleneck(&m, "none", "7 blocks");
 	for (int i = 40; i < 60; i++)
-		s[i].link_ratio_max = 0.8, s[i].link_max = 4;
+		s[i].link_ratio_max = 0.8, s[i].link_max = 5;
 	expect_bottleneck(&m, "link decode0.in, 80 % busy from 390 s to 590 s", "");
 	prefill_between(&m, 100, 200);
 	for (int i = 10; i < 21; i++)

@@ -80,7 +80,7 @@ static struct mc_prompt random_world(struct world *w, uint64_t *rnd)
 	w->view.now = 1000000000;
 	w->cost.net_bytes_per_s = 1e8; /* fetching a block takes a tenth of computing it */
 	for (uint32_t i = 0; i < w->view.n_prefill; i++) {
-		w->view.prefill[i].sends = (uint32_t)draw(rnd, 3);
+		w->view.node[i].sends = (uint32_t)draw(rnd, 3);
 		mc_view_prefill_set(&w->view, i, w->view.now + (mc_time)draw(rnd, 4) * 3000000 - 6000000);
 		if (draw(rnd, 3))
 			mc_view_decode_add(&w->view, i, 1 + (int64_t)draw(rnd, 5), (int64_t)draw(rnd, 9000));

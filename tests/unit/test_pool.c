@@ -65,7 +65,7 @@ static void compare_prompt(struct mc_tree *tree, struct node *node, const uint64
 		same(mc_tree_match(tree, way, steps, k), m);
 		same(mc_tree_match_resident(tree, way, steps, k), mr);
 	}
-	same(mc_tree_best(tree, way, steps), best);
+	same(mc_tree_best(tree, 0, way, steps), best);
 }
 
 /* All nodes against their oracles: equal counts and every chain of an oracle found means equal sets. */

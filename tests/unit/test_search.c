@@ -51,7 +51,7 @@ static void world_init(struct world *w, uint64_t *rnd, uint32_t nodes)
 	w->lease_at = mc_xcalloc(nodes * 8, sizeof *w->lease_at);
 	for (uint32_t i = 0; i < nodes; i++) {
 		w->pool[i] = mc_pool_new(w->tree, i, 60, mc_evictor_find("lru"));
-		w->view.prefill[i].sends = (uint32_t)draw(rnd, 3);
+		w->view.node[i].sends = (uint32_t)draw(rnd, 3);
 		mc_view_prefill_set(&w->view, i, w->view.now + (mc_time)draw(rnd, 4) * 3000000 - 6000000);
 	}
 	for (uint32_t i = 0; i < nodes; i++)
@@ -165,7 +165,7 @@ START_TEST(fetch_when_it_pays)
 	mc_search_run(&local, &v, &p, &s); /* 526 ms on node 1 against 450 + 114 on node 0 */
 	ck_assert_uint_eq(s.prefill, 1);
 	ck_assert_uint_eq(s.source, MC_NONE);
-	v.prefill[0].sends = 1; /* a busy sender halves the share: 800.1 + 114 against 564 */
+	v.node[0].sends = 1; /* a busy sender halves the share: 800.1 + 114 against 564 */
 	mc_search_run(&global, &v, &p, &s);
 	ck_assert_uint_eq(s.prefill, 0);
 	for (uint32_t i = 0; i < 2; i++)

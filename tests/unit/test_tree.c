@@ -78,15 +78,15 @@ START_TEST(best_match_is_resident)
 	uint32_t steps = mc_tree_trail(w.tree, w.a, N, w.way);
 
 	ck_assert_uint_eq(mc_tree_match(w.tree, w.way, steps, 0), 30);
-	ck_assert_uint_eq(mc_tree_best(w.tree, w.way, steps), 0);
+	ck_assert_uint_eq(mc_tree_best(w.tree, 0, w.way, steps), 0);
 	mc_pool_commit(w.pool[0], &l, 0, 12);
-	ck_assert_uint_eq(mc_tree_best(w.tree, w.way, steps), 12);
+	ck_assert_uint_eq(mc_tree_best(w.tree, 0, w.way, steps), 12);
 	store(w.pool[1], w.a, 20); /* the other node computed more of it itself */
 	steps = mc_tree_trail(w.tree, w.a, N, w.way);
-	ck_assert_uint_eq(mc_tree_best(w.tree, w.way, steps), 20);
+	ck_assert_uint_eq(mc_tree_best(w.tree, 0, w.way, steps), 20);
 	ck_assert_uint_eq(mc_tree_match_resident(w.tree, w.way, steps, 0), 12);
 	mc_pool_commit(w.pool[0], &l, 12, 30);
-	ck_assert_uint_eq(mc_tree_best(w.tree, w.way, steps), 30);
+	ck_assert_uint_eq(mc_tree_best(w.tree, 0, w.way, steps), 30);
 	mc_pool_release(w.pool[0], &l);
 	world_free(&w);
 }
