@@ -120,6 +120,11 @@ static void show_profile(const struct mc_profile *p)
 	       mc_units_format_bytes((double)p->vram_bytes, vram),
 	       mc_units_format_rate(p->memory_bytes_per_s, mem), p->nics,
 	       mc_units_format_rate(p->nic_bytes_per_s, nic));
+	if (p->ssds)
+		printf("  %-9s%" PRId64 " of %s, %s read, %s written\n", "SSDs", p->ssds,
+		       mc_units_format_bytes((double)p->ssd_bytes, vram),
+		       mc_units_format_rate(p->ssd_read_bytes_per_s, mem),
+		       mc_units_format_rate(p->ssd_write_bytes_per_s, nic));
 	for (int64_t i = 0; i < p->n_measured; i++)
 		show_measured(&p->measured[i]);
 	printf(

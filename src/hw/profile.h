@@ -64,6 +64,12 @@ struct mc_profile {
 	double net_startup_s;
 	double schedule_s;
 	int64_t dram_bytes;
+	int64_t ssds; /* SSDs of a node that hold KV, 0: none; the rest is of one of them unless said */
+	int64_t ssd_bytes;
+	double ssd_read_bytes_per_s, ssd_write_bytes_per_s; /* at full depth */
+	double ssd_latency_s; /* one read of ssd_io_bytes, nothing else going on */
+	int64_t ssd_io_bytes;
+	int64_t ssd_queue_depth; /* reads under way at a node */
 	char *hardware_source;
 	/* analytic efficiencies, for shapes nobody measured */
 	double flops_efficiency, attention_efficiency, memory_efficiency, launch_s_per_layer;

@@ -109,6 +109,17 @@ static int cost_memory(struct mc_cost *c, const struct mc_profile *p, struct mc_
 	return 0;
 }
 
+static void ssd_init(struct mc_cost *c, const struct mc_profile *p)
+{
+	double queue = (double)p->ssd_queue_depth * (double)p->ssd_io_bytes / p->ssd_latency_s;
+	double read = (double)p->ssds * p->ssd_read_bytes_per_s;
+
+	c->ssd_bytes = p->ssds * p->ssd_bytes;
+	c->ssd_latency_s = p->ssd_latency_s;
+	c->ssd_read_bytes_per_s = read < queue ? read : queue;
+	c->ssd_write_bytes_per_s = (double)p->ssds * p->ssd_write_bytes_per_s;
+}
+
 int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
 		 struct mc_err *err)
 {
@@ -133,6 +144,7 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	c->roof_flops_s = (mc_shape_dense_flops_per_token(shape) + mc_shape_head_flops(shape)) / r.flops;
 	c->h2d_bytes_per_s = profile->h2d_bytes_per_s;
 	c->net_startup_s = profile->net_startup_s;
+	ssd_init(c, profile);
 	c->schedule_s = profile->schedule_s;
 	c->dram_bytes = profile->dram_bytes;
 	mc_cost_set_bandwidth(c, (double)profile->nics * profile->nic_bytes_per_s * profile->net_efficiency);
@@ -162,4 +174,9 @@ double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)
 double mc_cost_transfer_s(const struct mc_cost *c, double bytes)
 {
 	return c->net_startup_s + bytes / c->net_bytes_per_s;
+}
+
+double mc_cost_ssd_s(const struct mc_cost *c, double bytes)
+{
+	return c->ssd_latency_s + bytes / c->ssd_read_bytes_per_s;
 }

@@ -48,11 +48,16 @@ struct mc_cost {
 	double h2d_bytes_per_s;     /* host to device, whole node */
 	double net_bytes_per_s;     /* usable, whole node, one direction */
 	double net_startup_s;       /* a transfer */
-	double schedule_s;          /* fixed latency of a scheduling decision */
-	int64_t hop_bytes;          /* stage boundary of a prefill group: the activations of one token */
-	double hop_s_per_token;     /* the same over the NICs of one node, which has them to itself */
-	int64_t dram_bytes;         /* host memory of a node for KV */
-	int64_t vram_kv_tokens;     /* KV tokens that fit beside weights and reserve on a decode node */
+	/* SSDs of a node together; 0: it has none. Reads: the least of the bandwidth and of what a full queue
+	 * does (depth x bytes of a read / its latency). */
+	double ssd_read_bytes_per_s, ssd_write_bytes_per_s;
+	double ssd_latency_s; /* before the first byte of a read */
+	int64_t ssd_bytes;
+	double schedule_s;      /* fixed latency of a scheduling decision */
+	int64_t hop_bytes;      /* stage boundary of a prefill group: the activations of one token */
+	double hop_s_per_token; /* the same over the NICs of one node, which has them to itself */
+	int64_t dram_bytes;     /* host memory of a node for KV */
+	int64_t vram_kv_tokens; /* KV tokens that fit beside weights and reserve on a decode node */
 	/* Analytic profiles: nothing was fitted, the fit_ values are 0. */
 	int64_t fit_prefill_max, trust_prefill_max; /* prompt tokens: fitted range and trusted range */
 	int64_t fit_context_max, trust_context_max; /* context tokens of one request, decode */
@@ -83,6 +88,8 @@ static inline double mc_cost_prefill_load_s(const struct mc_cost *c, double p)
 }
 
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p);
+/* Bytes from a node's SSDs that nothing else reads. */
+double mc_cost_ssd_s(const struct mc_cost *c, double bytes);
 /* One transfer of that many bytes that has the node's NICs to itself. */
 double mc_cost_transfer_s(const struct mc_cost *c, double bytes);
 

@@ -70,6 +70,37 @@ START_TEST(net_bandwidth_of_a_scenario)
 }
 END_TEST
 
+/* Published reads of an array of four (1 MiB each): 3.9 GiB/s one by one, 45 GiB/s at depth 32; and in
+ * between no more than the bound says, where 24 GiB/s were measured at depth 8. */
+START_TEST(ssd_reads_by_queue_depth)
+{
+	static const struct {
+		int64_t depth;
+		double gib_per_s;
+	} read[] = {{1, 3.90625}, {8, 31.25}, {32, 45.0}};
+	const struct mc_shape *s = mc_shape_find("llama3-70b");
+	struct mc_profile p;
+	struct mc_cost c;
+
+	ck_assert_int_eq(mc_profile_load(&p, "a800-x8", NULL), 0);
+	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+	near(c.ssd_read_bytes_per_s, 28e9);
+	near(c.ssd_write_bytes_per_s, 15.2e9);
+	near(mc_cost_ssd_s(&c, 28e9), 1 + 2.5e-4);
+	ck_assert_int_eq(c.ssd_bytes, 15360000000000);
+	p.ssd_read_bytes_per_s = 45.0 / 4 * 1073741824;
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+		p.ssd_queue_depth = read[i].depth;
+		ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+		near(c.ssd_read_bytes_per_s, read[i].gib_per_s * 1073741824);
+	}
+	p.ssds = 0;
+	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+	ck_assert(c.ssd_read_bytes_per_s == 0 && c.ssd_bytes == 0);
+	mc_profile_fini(&p);
+}
+END_TEST
+
 START_TEST(measured_entry_is_used_as_it_is)
 {
 	const struct mc_shape *s = mc_shape_find("llama3-70b");
@@ -331,6 +362,7 @@ static Suite *suite(void)
 	TCase *t = tcase_create("cost");
 
 	tcase_add_test(t, figure_14);
+	tcase_add_test(t, ssd_reads_by_queue_depth);
 	tcase_add_test(t, measured_entry_is_used_as_it_is);
 	tcase_add_test(t, growth_with_the_batch_is_counted);
 	tcase_add_test(t, kv_of_8_bits_halves_what_moves_kv);
