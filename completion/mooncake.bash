@@ -70,6 +70,12 @@ _mooncake()
 		COMPREPLY=($(compgen -W 'text json csv' -- "$cur"))
 		return
 		;;
+	-e | --evict) # names of a list
+		key=
+		[[ $cur == *,* ]] && key=${cur%,*},
+		COMPREPLY=($(compgen -P "$key" -W "all $(_mooncake_names "$program" evictors)" -- "${cur##*,}"))
+		return
+		;;
 	--out-dir)
 		COMPREPLY=($(compgen -d -- "$cur"))
 		return

@@ -17,13 +17,16 @@ static const struct {
 };
 
 static const char usage[] =
-    "usage: mooncake trace stat T [--capacities 1000,10K,inf] [--format text|json|csv] [--top K] [-o FILE]\n"
+    "usage: mooncake trace stat T [--capacities 1000,10K,inf] [--evict all] [--format text|json|csv]\n"
+    "                             [--top K] [-o FILE]\n"
     "       mooncake trace head T [-n N]\n"
     "       mooncake trace gen SPEC [--seed N] [--set KEY=VALUE]... [-o FILE]\n"
     "       mooncake trace convert T [-o FILE]\n\n"
     "stat     counts, lengths, arrivals, the ceiling of prefix reuse, and the hits of one LRU pool:\n"
     "  -c, --capacities LIST    blocks in the pool (default 1000,3000,10K,30K,100K,inf)\n"
-    "  -f, --format FORMAT      text, json, or csv (the LRU table only)\n"
+    "  -e, --evict LIST         also replay it through one pool of each of these policies and capacities:\n"
+    "                           all, or names of `mooncake list evictors`, as lru,sieve\n"
+    "  -f, --format FORMAT      text, json, or csv (the LRU table only; with --evict that of the policies)\n"
     "  -k, --top K              hottest blocks shown (default 5)\n"
     "head     the first requests as a table (-n N, default 10)\n"
     "gen      a synthetic trace from a JSON spec; `mooncake trace gen --help-spec` explains its keys\n"

@@ -18,6 +18,7 @@ mooncake_SOURCES = \
 	%D%/trace_cli.c %D%/trace_cli.h \
 	%D%/trace_gen.c \
 	%D%/trace_head.c \
+	%D%/trace_hits.c %D%/trace_hits.h \
 	%D%/trace_stat.c \
 	%D%/tracepath.c %D%/tracepath.h \
 	%D%/watch.c %D%/watch.h

@@ -1,4 +1,4 @@
-/* mooncake trace stat: the statistics as a screen of text, as JSON, or the LRU table as CSV. */
+/* mooncake trace stat: the statistics as a screen of text, as JSON, or the table of hits as CSV. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "cli/command.h"
 #include "cli/trace_cli.h"
+#include "cli/trace_hits.h"
 #include "trace/lru.h"
 #include "trace/stats.h"
 
@@ -19,37 +20,12 @@ struct report {
 	const struct mc_trace *t;
 	const char *path;
 	struct mc_trace_stats s;
-	struct mc_lru_curve lru;
+	struct mc_trace_hits lru, pools; /* pools: none without --evict */
 	struct mc_trace_hot *hot;
 	int64_t n_hot;
-	struct {
-		MC_VEC(uint64_t)
-	} capacity; /* UINT64_MAX: infinite */
+	struct mc_trace_capacities capacities;
+	struct mc_trace_evictors evictors;
 };
-
-static int parse_capacities(struct report *r, const char *list, struct mc_err *err)
-{
-	char *copy = mc_xstrdup(list), *rest = copy, *word;
-
-	r->capacity.n = 0;
-	while ((word = strsep(&rest, ","))) {
-		int64_t v = -1;
-
-		if (!strcmp(word, "inf"))
-			v = 0;
-		else if (mc_units_count(word, &v, err))
-			break;
-		else if (v < 1)
-			mc_err_set(err, MC_USAGE,
-				   "%s is no capacity; expected a number of blocks from 1 on, or inf", word);
-		if (err->rc)
-			break;
-		mc_vec_push(&r->capacity, v ? (uint64_t)v : UINT64_MAX);
-	}
-	free(copy);
-	mc_err_at(err, NULL, 0, 0, "--capacities");
-	return err->rc;
-}
 
 /* ---- text ---- */
 
@@ -74,23 +50,6 @@ static void text_reuse(FILE *fp, const struct mc_trace_stats *s)
 		mc_trace_cli_commas((uint64_t)s->full_hits, a));
 }
 
-static void text_lru(FILE *fp, const struct report *r)
-{
-	fprintf(fp, "\none LRU pool      %12s %12s %8s %16s %8s\n", "blocks", "hit blocks", "%", "hit tokens",
-		"%");
-	for (size_t i = 0; i < r->capacity.n; i++) {
-		uint64_t blocks, tokens;
-		char a[32] = "inf", b[32], c[32];
-
-		mc_lru_curve_at(&r->lru, r->capacity.at[i], &blocks, &tokens);
-		if (r->capacity.at[i] != UINT64_MAX)
-			mc_trace_cli_commas(r->capacity.at[i], a);
-		fprintf(fp, "%17s %12s %12s %8.2f %16s %8.2f\n", "", a, mc_trace_cli_commas(blocks, b),
-			100 * (double)blocks / (double)r->s.references, mc_trace_cli_commas(tokens, c),
-			100 * (double)tokens / (double)r->s.input_tokens);
-	}
-}
-
 static void text(FILE *fp, const struct report *r)
 {
 	const struct mc_trace_stats *s = &r->s;
@@ -113,7 +72,9 @@ static void text(FILE *fp, const struct report *r)
 	text_spread(fp, "output tokens", &s->output, 0);
 	text_spread(fp, "reuse age s", &s->age_s, 1);
 	text_reuse(fp, s);
-	text_lru(fp, r);
+	mc_trace_hits_text(fp, &r->lru, "one LRU pool");
+	if (r->pools.n)
+		mc_trace_hits_text(fp, &r->pools, "one pool evicting");
 	if (r->n_hot)
 		fprintf(fp, "\nhottest blocks    %12s %12s   id\n", "uses", "position");
 	for (int64_t i = 0; i < r->n_hot; i++)
@@ -127,24 +88,6 @@ static json_t *json_spread(const struct mc_summary *s)
 {
 	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "mean", s->mean, "p50", s->p50, "p90", s->p90,
 			 "p99", s->p99, "max", s->max, "count", (json_int_t)s->count);
-}
-
-static json_t *json_lru(const struct report *r)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < r->capacity.n; i++) {
-		uint64_t c = r->capacity.at[i], blocks, tokens;
-
-		mc_lru_curve_at(&r->lru, c, &blocks, &tokens);
-		json_array_append_new(
-		    list, json_pack("{s:o, s:I, s:I, s:f, s:f}", "capacity_blocks",
-				    c == UINT64_MAX ? json_string("inf") : json_integer((json_int_t)c),
-				    "hit_blocks", (json_int_t)blocks, "hit_tokens", (json_int_t)tokens,
-				    "block_ratio", (double)blocks / (double)r->s.references, "token_ratio",
-				    (double)tokens / (double)r->s.input_tokens));
-	}
-	return list;
 }
 
 /* Ids use all 64 bits, which JSON readers seldom have: they are strings. */
@@ -193,25 +136,11 @@ static json_t *json_report(const struct report *r)
 				      (json_int_t)s->hit_blocks, "hit_tokens", (json_int_t)s->hit_tokens,
 				      "full_hits", (json_int_t)s->full_hits));
 	json_object_set_new(o, "reuse_age_s", json_spread(&s->age_s));
-	json_object_set_new(o, "lru", json_lru(r));
+	json_object_set_new(o, "lru", mc_trace_hits_json(&r->lru));
+	if (r->pools.n)
+		json_object_set_new(o, "pools", mc_trace_hits_json(&r->pools));
 	json_object_set_new(o, "hottest_blocks", json_hot(r));
 	return o;
-}
-
-static void csv(FILE *fp, const struct report *r)
-{
-	fputs("capacity_blocks,hit_blocks,hit_tokens,block_ratio,token_ratio\n", fp);
-	for (size_t i = 0; i < r->capacity.n; i++) {
-		uint64_t c = r->capacity.at[i], blocks, tokens;
-
-		mc_lru_curve_at(&r->lru, c, &blocks, &tokens);
-		if (c == UINT64_MAX)
-			fputs("inf", fp);
-		else
-			fprintf(fp, "%" PRIu64, c);
-		fprintf(fp, ",%" PRIu64 ",%" PRIu64 ",%.6f,%.6f\n", blocks, tokens,
-			(double)blocks / (double)r->s.references, (double)tokens / (double)r->s.input_tokens);
-	}
 }
 
 static int write_report(const struct report *r, int format, const char *output)
@@ -228,7 +157,7 @@ static int write_report(const struct report *r, int format, const char *output)
 		fputc('\n', f.fp);
 		json_decref(o);
 	} else if (format == 2) {
-		csv(f.fp, r);
+		mc_trace_hits_csv(f.fp, r->pools.n ? &r->pools : &r->lru);
 	} else {
 		text(f.fp, r);
 	}
@@ -238,28 +167,39 @@ static int write_report(const struct report *r, int format, const char *output)
 static int stat_trace(struct report *r, int64_t top, int format, const char *output)
 {
 	struct mc_trace_numbers numbers;
+	struct mc_lru_curve lru;
 	int rc;
 
 	mc_trace_numbers_init(&numbers, r->t);
 	mc_trace_stats_compute(r->t, &numbers, &r->s);
-	mc_lru_curve_init(&r->lru, r->t, &numbers);
+	r->lru.references = r->pools.references = r->s.references;
+	r->lru.input_tokens = r->pools.input_tokens = r->s.input_tokens;
+	mc_lru_curve_init(&lru, r->t, &numbers);
+	mc_trace_hits_lru(&r->lru, &lru, &r->capacities);
+	mc_lru_curve_fini(&lru);
+	mc_trace_hits_pools(&r->pools, r->t, &r->evictors, &r->capacities);
 	r->hot = mc_xcalloc((size_t)top, sizeof *r->hot);
 	r->n_hot = mc_trace_hottest(r->t, &numbers, top, r->hot);
 	rc = write_report(r, format, output);
 	mc_trace_numbers_fini(&numbers);
-	mc_lru_curve_fini(&r->lru);
+	mc_vec_fini(&r->lru);
+	mc_vec_fini(&r->pools);
 	free(r->hot);
 	return rc;
 }
 
 int mc_trace_cli_stat(int argc, char **argv, const char *usage)
 {
-	static const struct mc_option options[] = {MC_TRACE_CLI_OPTIONS,      {"capacities", 'c', "LIST"},
-						   {"format", 'f', "FORMAT"}, {"top", 'k', "K"},
-						   {"output", 'o', "FILE"},   {0}};
+	static const struct mc_option options[] = {MC_TRACE_CLI_OPTIONS,
+						   {"capacities", 'c', "LIST"},
+						   {"evict", 'e', "LIST"},
+						   {"format", 'f', "FORMAT"},
+						   {"top", 'k', "K"},
+						   {"output", 'o', "FILE"},
+						   {0}};
 	static const char *const formats[] = {"text", "json", "csv", NULL};
 	struct mc_trace_params p = MC_TRACE_PARAMS_DEFAULT;
-	const char *output = "-", *capacities = STAT_CAPACITIES;
+	const char *output = "-", *capacities = STAT_CAPACITIES, *evictors = NULL;
 	struct report r = {0};
 	struct mc_err err = {0};
 	struct mc_trace t;
@@ -271,6 +211,8 @@ int mc_trace_cli_stat(int argc, char **argv, const char *usage)
 	while ((c = mc_args_next(&a)) > 0) {
 		if (c == 'c')
 			capacities = a.value;
+		else if (c == 'e')
+			evictors = a.value;
 		else if (c == 'f')
 			mc_args_choice(&a, formats, &format);
 		else if (c == 'k')
@@ -284,13 +226,18 @@ int mc_trace_cli_stat(int argc, char **argv, const char *usage)
 	}
 	if (c == MC_ARGS_STOP || !mc_args_operands(&a, 1, 1, "one trace"))
 		return a.rc;
-	rc = parse_capacities(&r, capacities, &err) ? mc_cli_error(&err) : mc_trace_cli_read(&a, &p, &t);
+	if (mc_trace_capacities_parse(&r.capacities, capacities, &err) ||
+	    (evictors && mc_trace_evictors_parse(&r.evictors, evictors, &err)))
+		rc = mc_cli_error(&err);
+	else
+		rc = mc_trace_cli_read(&a, &p, &t);
 	if (!rc) {
 		r.t = &t;
 		r.path = p.path;
 		rc = stat_trace(&r, top, format, output);
 		mc_trace_fini(&t);
 	}
-	mc_vec_fini(&r.capacity);
+	mc_vec_fini(&r.capacities);
+	mc_vec_fini(&r.evictors);
 	return rc;
 }

@@ -33,6 +33,8 @@ offered mooncake run x.json --set hardware= | sort >"$tap_dir/offered"
 silent "profiles" diff "$tap_dir/taken" "$tap_dir/offered"
 offered mooncake run x.json --set kv.evict= >"$tap_dir/offered"
 silent "evictors, without their heading" sh -c '! grep -v "^kv.evict=[a-z0-9-]*$" "$1"' sh "$tap_dir/offered"
+offered mooncake trace stat x --evict lru,be >"$tap_dir/offered"
+silent "the last name of a list" sh -c 'echo lru,belady | diff - "$1"' sh "$tap_dir/offered"
 offered mooncake run x.json --set conductor.pol >"$tap_dir/offered"
 speaks "keys" "conductor.policy=" cat "$tap_dir/offered"
 tap_done

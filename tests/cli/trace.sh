@@ -25,6 +25,9 @@ refused()
 # lru FILE CAPACITIES: hits as "capacity,blocks,tokens".
 lru() { "$mooncake" trace stat "$1" --capacities "$2" --format csv | sed 1d | cut -d, -f1-3; }
 
+# pools FILE EVICT CAPACITIES: hits as "policy,capacity,blocks,tokens".
+pools() { "$mooncake" trace stat "$1" --evict "$2" -c "$3" --format csv | sed 1d | cut -d, -f1-4; }
+
 # Real traces, where they are; each figure was counted by another program, too.
 data=${MOONCAKE_DATA-}
 conversation=$data/mooncake/conversation_trace.jsonl.zst synthetic=$data/mooncake/synthetic_trace.jsonl.zst
@@ -33,6 +36,8 @@ if [ -n "$data" ] && [ -r "$conversation" ] && [ -r "$synthetic" ]; then
 	speaks 'conversation, 10,000 blocks' '10000,60921,31174981' lru "$conversation" 10000,inf
 	speaks 'conversation, infinite' 'inf,105710,54098411' lru "$conversation" 10000,inf
 	speaks 'synthetic, infinite' 'inf,77953,39852661' lru "$synthetic" inf
+	speaks 'conversation, the bound' 'belady,5000,97995,50149293' pools "$conversation" lru,belady 5000
+	speaks 'conversation, a pool of lru' 'lru,10000,61046,31238981' pools "$conversation" belady,lru 10K
 	speaks 'conversation, distinct blocks' '288,500 references to 182,790 distinct' "$mooncake" trace stat "$conversation"
 	"$mooncake" trace convert "$conversation" | "$mooncake" trace stat - -f csv >"$tap_dir/a.csv"
 	"$mooncake" trace stat "$conversation" -f csv >"$tap_dir/b.csv"
@@ -56,6 +61,28 @@ for key in fingerprint by_block by_token mean_of_requests capacity_blocks hit_bl
 	speaks "json has $key" "\"$key\"" cat "$tap_dir/stat.json"
 done
 speaks 'infinity in json' '"capacity_blocks": "inf"' cat "$tap_dir/stat.json"
+"$mooncake" trace stat "$sample" -c 100,inf -e all -f json >"$tap_dir/pools.json"
+for name in $("$mooncake" list evictors | awk '/^  / { print $1 }'); do
+	speaks "json has the pools of $name" "\"evict\": \"$name\"" cat "$tap_dir/pools.json"
+done
+speaks 'without a limit all policies are one' 'one' sh -c '"$1" trace stat "$2" -f csv -c inf -e all |
+	awk -F, "NR > 1 { seen[\$3, \$4] = 1 } END { n = 0; for (s in seen) n++; print (n == 1 && NR > 2 ? \"one\" : n) }"' \
+	sh "$mooncake" "$sample"
+speaks 'the bound is the most' 'belady' sh -c '"$1" trace stat "$2" -f csv -c 500 -e all | sed 1d | sort -t, -k3,3nr |
+	head -n 1' sh "$mooncake" "$sample"
+speaks 'csv by policy' 'evict,capacity_blocks,hit_blocks,hit_tokens,block_ratio,token_ratio' \
+	"$mooncake" trace stat "$sample" -e lru -f csv
+speaks 'text by policy' '  sieve ' "$mooncake" trace stat "$sample" -e lru,sieve
+speaks 'the bound is said to be one' 'belady needs the future' "$mooncake" trace stat "$sample" -e belady
+"$mooncake" trace stat "$sample" -e lru >"$tap_dir/text"
+silent 'only where it is there' sh -c '! grep "needs the future" "$1"' sh "$tap_dir/text"
+"$mooncake" trace stat "$sample" >"$tap_dir/plain.txt"
+silent 'without policies nothing changes' sh -c 'sed "/^one pool evicting/,/^$/d" "$1" | diff - "$2"' sh "$tap_dir/text" \
+	"$tap_dir/plain.txt"
+# Ids that name contents: what hits is the same prefix.
+printf '{"timestamp": %d, "input_length": %d, "output_length": 1, "hash_ids": %s}\n' 0 1024 '[1, 2]' 1 1024 '[2, 1]' \
+	2 1536 '[3, 1, 2]' 3 1024 '[1, 2]' 4 1536 '[3, 1, 4]' >"$tap_dir/unchained"
+speaks 'ids that are not chained' 'lru,inf,4,2048' pools "$tap_dir/unchained" lru inf
 speaks 'head' '126' "$mooncake" trace head "$sample" -n 100
 speaks 'start and limit' '5 of 512-token' "$mooncake" trace stat "$sample" --start 60s --limit 5
 speaks 'rate' '298.500 s' "$mooncake" trace stat "$sample" --rate 2
@@ -88,6 +115,8 @@ refused 'unknown letter' "unknown option '-x'" 2 "$mooncake" trace stat -x "$sam
 refused 'a value is missing' 'needs a value' 2 "$mooncake" trace stat "$sample" --capacities
 refused 'no capacity' '0 is no capacity' 2 "$mooncake" trace stat "$sample" -c 1000,0
 refused 'no number' '--capacities' 2 "$mooncake" trace stat "$sample" -c many
+refused 'unknown policy' "no eviction policy 'lur', did you mean lru" 2 "$mooncake" trace stat "$sample" -e fifo,lur
+refused 'no policy' '--evict' 2 "$mooncake" trace stat "$sample" -e ''
 refused 'unknown format' 'expected one of text, json, csv' 2 "$mooncake" trace stat "$sample" -f xml
 refused 'unknown trace format' 'no trace format' 2 "$mooncake" trace stat "$sample" -T parquet
 refused 'rate 0' '--rate' 2 "$mooncake" trace stat "$sample" --rate 0
