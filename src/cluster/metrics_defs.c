@@ -117,7 +117,8 @@ const struct mc_metric_def mc_metric_defs[] = {
      "completed, "
      "effective, hit_ratio, ttft_s, tbt_s}"},
     {"bottleneck", "text",
-     "the most loaded part: prefill pool (share of instances with a prompt, or mean wait / slo.ttft), decode "
+     "the most loaded part: prefill pool (share of instances with a prompt, of a group its engine time; or "
+     "mean wait / slo.ttft), decode "
      "pool (iteration "
      "time of the largest batch / slo.tbt, or VRAM of the fullest node), or busiest link; by the highest "
      "mean over a window of "

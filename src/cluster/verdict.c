@@ -64,6 +64,16 @@ struct series {
 	    *busy; /* share of the prefill instances in use between a sample and the one before; n samples */
 };
 
+/* How much of its instance a prompt uses while it is there. In a group it passes through idle nodes, too, and
+ * beside other prompts: its engine time counts, spread evenly. */
+static double weight(const struct mc_result *r, const struct mc_row *row)
+{
+	if (r->prefill_group == 1 || row->prefill_end <= row->prefill_start)
+		return 1;
+	return (row->compute_s + row->load_s) / r->prefill_group /
+	       mc_time_to_s(row->prefill_end - row->prefill_start);
+}
+
 /* From the requests: what samples see at an instant would beat with arrivals that come in ticks. */
 static double *prefill_busy(const struct mc_result *r)
 {
@@ -80,11 +90,11 @@ static double *prefill_busy(const struct mc_result *r)
 			end = end < to ? end : to;
 			if (bin >= r->samples.n)
 				break;
-			busy[bin] += (double)(end - from) / whole;
+			busy[bin] += (double)(end - from) * weight(r, row) / whole;
 			from = end;
 		}
 	}
-	/* Prompts overlap in a group of nodes. */
+	/* Spread evenly, prompts of a group may overlap. */
 	for (size_t i = 0; i < r->samples.n; i++)
 		busy[i] = busy[i] < 1 ? busy[i] : 1;
 	return busy;

@@ -404,6 +404,12 @@ START_TEST(bottlenecks)
 	made_samples(&m, 100);
 	prefill_between(&m, 503, 513);
 	expect_bottleneck(&m, "none", "prefill pool 20 %");
+	/* 100 s in a group of four nodes that all work for 10 of them is no full group. */
+	prefill_between(&m, 100, 200);
+	m.result.prefill_group = 4;
+	m.result.row[0].compute_s = m.result.row[1].compute_s = 30;
+	m.result.row[0].load_s = m.result.row[1].load_s = 10;
+	expect_bottleneck(&m, "none", "prefill pool 10 %");
 	made_fini(&m);
 }
 END_TEST
