@@ -3,6 +3,9 @@
 nobase_dist_pkgdata_DATA += \
 	%D%/base.json \
 	%D%/conversation/scenario.json \
+	%D%/groups/README \
+	%D%/groups/scenario.json \
+	%D%/lib.sh \
 	%D%/published/README \
 	%D%/published/figure14.txt \
 	%D%/published/figure15.txt \
@@ -11,5 +14,13 @@ nobase_dist_pkgdata_DATA += \
 	%D%/published/figure9.txt \
 	%D%/published/single.json \
 	%D%/sample/scenario.json \
+	%D%/sizing/README \
+	%D%/sizing/tables/dram.sh \
+	%D%/sizing/tables/evict.sh \
+	%D%/sizing/tables/nic.sh \
+	%D%/sizing/tables/threshold.sh \
 	%D%/synthetic/scenario.json
-nobase_dist_pkgdata_SCRIPTS += %D%/published/run.sh
+nobase_dist_pkgdata_SCRIPTS += \
+	%D%/groups/run.sh \
+	%D%/published/run.sh \
+	%D%/sizing/run.sh

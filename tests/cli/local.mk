@@ -3,6 +3,7 @@ CLI_TESTS = \
 	%D%/compare.sh \
 	%D%/completion.sh \
 	%D%/config.sh \
+	%D%/experiments.sh \
 	%D%/fit.sh \
 	%D%/golden.sh \
 	%D%/hostile.sh \
