@@ -35,8 +35,10 @@ int mc_cluster_tiers_init(struct mc_cluster *c)
 	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++) {
 		int64_t blocks = i < c->view.n_prefill ? prefill : decode;
 
-		if (blocks)
-			c->pool[i] = mc_pool_new(c->tree, i, (uint32_t)blocks, mc_evictor_find(s->kv.evict));
+		if (!blocks)
+			continue;
+		c->pool[i] = mc_pool_new(c->tree, i, (uint32_t)blocks, evictor);
+		mc_pool_foresee(c->pool[i], c->future);
 	}
 	return MC_OK;
 }

@@ -5,6 +5,7 @@
 #include <gsl/gsl_randist.h>
 
 #include "des/stream.h"
+#include "kv/evict.h"
 #include "stat/ci.h"
 
 START_TEST(one_request_by_closed_form)
@@ -201,8 +202,12 @@ static void random_scenario(struct setup *u, uint64_t *r)
 	static const char *const policy[] = {"random", "round-robin", "least-loaded", "cache-aware",
 					     "kvcache-centric"};
 	static const char *const decode[] = {"least-loaded", "random", "round-robin"};
+	static const char *const pool[] = {"prefill", "global", "local", "off"};
+	uint64_t evictors = 0;
 	int64_t group = 1 + (int64_t)draw(r, 3);
 
+	while (mc_evictors_names[evictors])
+		evictors++;
 	setup_set(u, "run.check=true");
 	setup_set(u, "run.sample=100ms");
 	setup_set(u, "conductor.policy=%s", policy[draw(r, 5)]);
@@ -215,6 +220,9 @@ static void random_scenario(struct setup *u, uint64_t *r)
 	setup_set(u, "cluster.max_batch=%d", (int)draw(r, 2) * 4);
 	setup_set(u, "cluster.stream=%s", draw(r, 2) ? "after" : "layerwise");
 	setup_set(u, "kv.dram_tokens=%d", 100 + (int)draw(r, 2) * 20000 + (int)draw(r, 3000));
+	setup_set(u, "kv.pool=%s", pool[draw(r, 4)]);
+	setup_set(u, "kv.decode_share=%g", (double)draw(r, 3) / 2);
+	setup_set(u, "kv.evict=%s", mc_evictors_names[draw(r, evictors)]);
 	u->cost.net_bytes_per_s = draw(r, 2) ? 1e9 : 1e7;
 	u->cost.vram_kv_tokens = 6200 + (int64_t)draw(r, 20000);
 }
