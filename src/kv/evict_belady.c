@@ -21,6 +21,8 @@
  * node, or be refused; the next use counts from the last request that was decided on. And it is not the
  * most hit tokens to the last one, as the last, partial block of a prompt counts as much as a full one.
  */
+#include <assert.h>
+
 #include "kv/future.h"
 #include "kv/order.h"
 
@@ -53,6 +55,7 @@ static uint32_t alike(const void *state, const uint64_t *id, uint32_t n)
 	const struct belady *b = state;
 	uint32_t lo = 1, hi = n;
 
+	assert(b->future);
 	if (mc_future_request(b->future, id[0]) == MC_NONE ||
 	    mc_future_request(b->future, id[n - 1]) != MC_NONE)
 		return n;

@@ -6,6 +6,10 @@
 run() { "$mooncake" run "$scenario" -q "$@"; }
 
 passes "run with --check" run --check
+for evictor in $("$mooncake" list evictors | awk '/^  / { print $1 }'); do
+	run --check -f csv --set "kv.evict=$evictor" --set kv.dram_tokens=30K >"$tap_dir/evicted" 2>&1
+	passes "$evictor evicts" grep '^cache.evicted_blocks,[1-9]' "$tap_dir/evicted"
+done
 speaks "text ends with the bottleneck" "bottleneck: " run
 silent "quiet says nothing on stderr" sh -c '"$1" run "$2" -q >/dev/null' sh "$mooncake" "$scenario"
 run -f json -o "$tap_dir/a.json"

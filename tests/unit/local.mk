@@ -10,13 +10,16 @@ UNIT_TESTS = \
 	%D%/test_decode \
 	%D%/test_err \
 	%D%/test_evict \
+	%D%/test_evict_traces \
 	%D%/test_file \
 	%D%/test_fit \
 	%D%/test_flow \
 	%D%/test_flow_random \
+	%D%/test_ghost \
 	%D%/test_loop \
 	%D%/test_map \
 	%D%/test_metrics \
+	%D%/test_order \
 	%D%/test_out \
 	%D%/test_pipeline \
 	%D%/test_policy \
@@ -41,4 +44,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/evict_oracle.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
