@@ -84,6 +84,31 @@ compute()
 	done
 }
 
+# Replica counts of the n-th hottest block over the run: the most of each rank. On the conversation trace the hottest
+# block reaches all prefill nodes, and the counts fall with the rank.
+replicas()
+{
+	for t in conversation synthetic; do
+		last=8
+		awk -F, 'NR > 1 && $4 > most[$2] + 0 { most[$2] = $4 } NR > 1 { seen[$2] = 1 }
+			END { for (r in seen) print r, most[r] + 0 }' "$work/$t/replicas.csv" | sort -n >"$work/most"
+		while read -r rank ours; do
+			verdict="as it comes out"
+			if [ $t = conversation ]; then
+				verdict="ok: in order"
+				[ "$rank" -gt 1 ] || verdict="ok: all 8"
+				if [ "$ours" -gt "$last" ] || { [ "$rank" -eq 1 ] && [ "$ours" -lt 8 ]; }; then
+					missed=$((missed + 1))
+					verdict="MISSED: expected all 8, then no more than the rank before"
+				fi
+				last=$ours
+			fi
+			published=$(awk -v t=$t -v r="$rank" '$1 == t && $2 == r { print $3 }' "$here/figure11.txt")
+			printf '11 replicas at most\t%s, rank %s\t%s\t%s\t-\tshape\t%s\n' "$t" "$rank" "${published:--}" "$ours" "$verdict"
+		done <"$work/most"
+	done
+}
+
 # Mean TTFT falls from policy to policy.
 order()
 {
@@ -157,6 +182,7 @@ band()
 printf 'figure\tsetting\tpublished\tours\tdeviation\ttolerance\tverdict\n'
 single
 compute
+replicas
 order
 curve
 split

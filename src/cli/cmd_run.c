@@ -41,7 +41,8 @@ static const char usage[] =
     "      --seeds N        run seeds seed ... seed+N-1: mean and 95 % confidence interval of every metric\n"
     "  -f, --format FORMAT  text (default), json or csv\n"
     "  -o, --output FILE    write there instead of to standard output\n"
-    "      --out-dir DIR    also write DIR/result.json, requests.csv and timeseries.csv\n"
+    "      --out-dir DIR    also write DIR/result.json, requests.csv, timeseries.csv and "
+    "replicas.csv\n"
     "      --explain N      why request N of the trace (from 0) went where it went; -o still gets the "
     "result\n"
     "      --check          check invariants while running (run.check)\n"
@@ -67,6 +68,11 @@ static void write_timeseries(FILE *out, const void *arg)
 	mc_out_timeseries_csv(out, arg);
 }
 
+static void write_replicas(FILE *out, const void *arg)
+{
+	mc_out_replicas_csv(out, arg);
+}
+
 struct chosen {
 	const struct mc_report *report;
 	const char *format;
@@ -87,14 +93,17 @@ static void write_explanation(FILE *out, const void *arg)
 	mc_explain_write(out, c->format, c->report, c->explanation);
 }
 
-static int write_dir(const char *dir, const struct mc_report *report, struct mc_err *err)
+static int write_dir(const char *dir, const struct mc_report *report, const struct mc_replicas *replicas,
+		     struct mc_err *err)
 {
 	int rc;
 
 	rc = mc_cli_write_in(dir, "result.json", write_report, report, err);
 	if (!rc)
 		rc = mc_cli_write_in(dir, "requests.csv", write_requests, report->result, err);
-	return rc ? rc : mc_cli_write_in(dir, "timeseries.csv", write_timeseries, report->result, err);
+	if (!rc)
+		rc = mc_cli_write_in(dir, "timeseries.csv", write_timeseries, report->result, err);
+	return rc ? rc : mc_cli_write_in(dir, "replicas.csv", write_replicas, replicas, err);
 }
 
 static int write_all(const struct run *run, const struct mc_report *report, const struct mc_explanation *x,
@@ -104,7 +113,7 @@ static int write_all(const struct run *run, const struct mc_report *report, cons
 	int rc = MC_OK;
 
 	if (run->out_dir)
-		rc = write_dir(run->out_dir, report, err);
+		rc = write_dir(run->out_dir, report, run->watch.hooks.replicas, err);
 	if (!rc && (run->explain < 0 || run->output))
 		rc = mc_cli_write(run->output ? run->output : "-", write_result, &c, err);
 	if (!rc && run->explain >= 0) {
@@ -121,6 +130,7 @@ static int write_all(const struct run *run, const struct mc_report *report, cons
 static int run_once(struct run *run, struct mc_simulation *sim, struct mc_err *err)
 {
 	struct mc_explanation x = {.request = run->explain};
+	struct mc_replicas replicas = {0};
 	struct mc_report report;
 	int rc;
 
@@ -134,6 +144,8 @@ static int run_once(struct run *run, struct mc_simulation *sim, struct mc_err *e
 				  run->explain, sim->trace->n - 1);
 	if (run->explain >= 0)
 		run->watch.hooks.explain = &x;
+	if (run->out_dir)
+		run->watch.hooks.replicas = &replicas;
 	rc = mc_simulation_run(sim, &run->watch.hooks, err);
 	run->watch.requests += sim->trace->n;
 	mc_watch_stop(&run->watch);
@@ -141,6 +153,7 @@ static int run_once(struct run *run, struct mc_simulation *sim, struct mc_err *e
 		report = mc_simulation_report(sim);
 		rc = write_all(run, &report, &x, err);
 	}
+	mc_replicas_fini(&replicas);
 	free(x.score);
 	free(x.decode_load);
 	return !rc && sim->result.interrupted ? MC_FAIL : rc;

@@ -182,6 +182,7 @@ static int cluster_init(struct mc_cluster *c)
 	c->result->n_links = 2 * mc_cluster_nodes(c);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
 	init_rows(c);
+	mc_cluster_replicas_init(c);
 	mc_event_init(&c->arrive, MC_EV_ARRIVAL, on_arrive);
 	mc_event_init(&c->decide, MC_EV_DECIDE, on_decide);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);

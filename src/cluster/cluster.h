@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "base/err.h"
+#include "cluster/replicas.h"
 #include "cluster/result.h"
 #include "cluster/scenario.h"
 #include "model/cost.h"
@@ -30,6 +31,7 @@ struct mc_cluster_hooks {
 	void *arg;
 	const volatile sig_atomic_t *interrupted; /* leave early when it becomes non-zero; may be NULL */
 	struct mc_explanation *explain;           /* may be NULL */
+	struct mc_replicas *replicas;             /* out: mc_replicas_fini; may be NULL */
 };
 
 /* What a run is made of; all borrowed. The scenario was checked, and the cost model belongs to it. */

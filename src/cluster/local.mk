@@ -6,6 +6,7 @@ libmooncake_a_SOURCES += \
 	%D%/limits.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \
+	%D%/replicas.c %D%/replicas.h \
 	%D%/result.h \
 	%D%/sample.c \
 	%D%/scenario.c %D%/scenario.h \

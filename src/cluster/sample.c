@@ -96,6 +96,7 @@ void mc_cluster_sample(struct mc_cluster *c)
 	sample_decode(c, &s);
 	sample_links(c, &s);
 	mc_vec_push(&c->result->samples, s);
+	mc_cluster_replicas_sample(c);
 	if (c->result->samples.n == MC_CLUSTER_SAMPLES)
 		thin_out(c->result);
 }

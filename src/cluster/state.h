@@ -103,6 +103,10 @@ int mc_cluster_limits(struct mc_cluster *c);
 void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
 			const struct mc_decision *decision);
 
+/* replicas.c: for who asked (hooks). */
+void mc_cluster_replicas_init(struct mc_cluster *c);
+void mc_cluster_replicas_sample(struct mc_cluster *c);
+
 /* sample.c */
 void mc_cluster_sample(struct mc_cluster *c);
 

@@ -108,3 +108,15 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 			s->pool_used_blocks, s->pool_blocks);
 	}
 }
+
+void mc_out_replicas_csv(FILE *out, const struct mc_replicas *r)
+{
+	fputs("at_s,rank,references,replicas\n", out);
+	for (size_t i = 0; i < r->at.n; i++)
+		for (uint32_t k = 0; k < r->n; k++) {
+			fprintf(out, "%" PRId64 ".%09" PRId64, r->at.at[i] / MC_NS_PER_S,
+				r->at.at[i] % MC_NS_PER_S);
+			fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 "\n", r->block[k].rank,
+				r->block[k].uses, r->copies.at[i * r->n + k]);
+		}
+}

@@ -5,6 +5,7 @@ libmooncake_a_SOURCES += \
 	%D%/format_mooncake.c \
 	%D%/gen.c %D%/gen.h \
 	%D%/gen_spec.c \
+	%D%/hot.c %D%/hot.h \
 	%D%/input.c %D%/input.h \
 	%D%/lru.c %D%/lru.h \
 	%D%/mooncake.h \

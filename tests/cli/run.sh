@@ -30,6 +30,7 @@ passes "a folder of results" run --out-dir "$tap_dir/x/y"
 silent "result.json is the JSON result" cmp "$tap_dir/a.json" "$tap_dir/x/y/result.json"
 silent "a row a request" test "$(wc -l <"$tap_dir/x/y/requests.csv")" -eq 61
 speaks "a time series" "at_s,prefill_queued" head -1 "$tap_dir/x/y/timeseries.csv"
+speaks "replica counts" "at_s,rank,references,replicas" head -1 "$tap_dir/x/y/replicas.csv"
 speaks "CSV" "ttft_s.count,60,count" run -f csv
 
 speaks "an explanation names the branch" "branch: " run --explain 40

@@ -26,6 +26,7 @@ UNIT_TESTS = \
 	%D%/test_pool \
 	%D%/test_prefill \
 	%D%/test_profile \
+	%D%/test_replicas \
 	%D%/test_search \
 	%D%/test_shape \
 	%D%/test_station \
