@@ -11,6 +11,8 @@ UNIT_TESTS = \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_evict_traces \
+	%D%/test_fabric \
+	%D%/test_fabric_random \
 	%D%/test_file \
 	%D%/test_fit \
 	%D%/test_flow \
@@ -32,6 +34,7 @@ UNIT_TESTS = \
 	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \
+	%D%/test_topology \
 	%D%/test_trace_gen \
 	%D%/test_trace_input \
 	%D%/test_trace_mooncake \
