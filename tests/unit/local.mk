@@ -12,6 +12,7 @@ UNIT_TESTS = \
 	%D%/test_evict \
 	%D%/test_evict_traces \
 	%D%/test_fabric \
+	%D%/test_fabric_faults \
 	%D%/test_fabric_random \
 	%D%/test_file \
 	%D%/test_fit \
@@ -48,4 +49,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/evict_oracle.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
