@@ -1,6 +1,6 @@
 /* A fabric of a few nodes of four NICs of 25 GB/s, and transfers whose ends are noted. */
-#ifndef FABRIC_WORLD_H
-#define FABRIC_WORLD_H
+#ifndef MC_FABRIC_WORLD_H
+#define MC_FABRIC_WORLD_H
 
 #include "unit.h"
 
