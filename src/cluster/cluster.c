@@ -124,7 +124,8 @@ static void init_rows(struct mc_cluster *c)
 static void init_prefill(struct mc_cluster *c, uint32_t n)
 {
 	const struct mc_scenario *s = c->scenario;
-	struct mc_prefill_ops ops = {mc_cluster_prefill_launched, mc_cluster_prefill_finished, c};
+	struct mc_prefill_ops ops = {
+	    .launched = mc_cluster_prefill_launched, .finished = mc_cluster_prefill_finished, .arg = c};
 	uint32_t group = (uint32_t)s->cluster.prefill_group;
 
 	c->prefill = mc_xcalloc(n, sizeof *c->prefill);

@@ -6,22 +6,17 @@
 
 static void list_push(struct mc_decode_list *l, struct mc_decode_job *job)
 {
+	job->prev = l->tail;
 	job->next = NULL;
-	if (l->tail)
-		l->tail->next = job;
-	else
-		l->head = job;
+	*(l->tail ? &l->tail->next : &l->head) = job;
 	l->tail = job;
 	l->n++;
 }
 
-static struct mc_decode_job *list_pop(struct mc_decode_list *l)
+static struct mc_decode_job *list_take(struct mc_decode_list *l, struct mc_decode_job *job)
 {
-	struct mc_decode_job *job = l->head;
-
-	l->head = job->next;
-	if (!l->head)
-		l->tail = NULL;
+	*(job->prev ? &job->prev->next : &l->head) = job->next;
+	*(job->next ? &job->next->prev : &l->tail) = job->prev;
 	l->n--;
 	return job;
 }
@@ -94,13 +89,13 @@ static void load(struct mc_decode *d, struct mc_decode_job *job)
 /* Reserve VRAM, in order, as far as there is room. */
 static void admit(struct mc_decode *d)
 {
-	while (d->waiting.n) {
+	while (d->waiting.n && !d->halted) {
 		struct mc_decode_job *job = d->waiting.head;
 		int64_t need = (int64_t)job->context + job->remaining;
 
 		if (d->reserved + need > d->params.kv_tokens)
 			return;
-		list_pop(&d->waiting);
+		list_push(&d->coming, list_take(&d->waiting, job));
 		d->reserved += need;
 		job->admitted = d->loop->now;
 		if (job->arrived < 0) {
@@ -136,7 +131,7 @@ static void leave(struct mc_decode *d)
 static void join(struct mc_decode *d)
 {
 	while (d->ready.n && has_room(d)) {
-		struct mc_decode_job *job = list_pop(&d->ready);
+		struct mc_decode_job *job = list_take(&d->ready, d->ready.head);
 
 		job->leave_at = d->iterations + job->remaining;
 		job->first_segment = d->segments.n;
@@ -193,7 +188,7 @@ static void on_loaded(struct mc_loop *loop, struct mc_event *ev)
 	struct mc_decode *d = job->at;
 
 	d->loading--;
-	list_push(&d->ready, job);
+	list_push(&d->ready, list_take(&d->coming, job));
 	if (!d->batch.n) {
 		mc_loop_at(loop, &d->step, loop->now);
 	} else if (has_room(d)) {
@@ -222,6 +217,7 @@ void mc_decode_announce(struct mc_decode *d, struct mc_decode_job *job)
 	assert((int64_t)job->context + job->remaining <= d->params.kv_tokens && job->remaining);
 	job->at = d;
 	job->admitted = job->arrived = job->first = -1;
+	job->made = 0;
 	mc_event_init(&job->loaded, MC_EV_DECODE_LOAD, on_loaded);
 	list_push(&d->waiting, job);
 	admit(d);
@@ -229,6 +225,7 @@ void mc_decode_announce(struct mc_decode *d, struct mc_decode_job *job)
 
 void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job)
 {
+	assert(!d->halted);
 	job->arrived = d->loop->now;
 	if (job->admitted < 0) {
 		d->waiting_arrived++;
@@ -238,16 +235,66 @@ void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job)
 	}
 }
 
+void mc_decode_withdraw(struct mc_decode *d, struct mc_decode_job *job)
+{
+	assert(job->arrived < 0);
+	if (job->admitted < 0) {
+		list_take(&d->waiting, job);
+	} else {
+		list_take(&d->coming, job);
+		d->arriving--;
+		d->reserved -= (int64_t)job->context + job->remaining;
+	}
+	admit(d);
+}
+
 void mc_decode_stop(struct mc_decode *d)
 {
 	mc_time now = d->loop->now;
 
-	if (!d->batch.n)
+	if (!d->batch.n || d->halted)
 		return;
 	advance(d, now);
 	while (d->cursor_time > now)
 		d->cursor_time -= iteration(d, --d->cursor);
 	close_segment(d);
+}
+
+void mc_decode_halt(struct mc_decode *d)
+{
+	mc_decode_stop(d);
+	mc_loop_cancel(d->loop, &d->step);
+	for (struct mc_decode_job *job = d->coming.head; job; job = job->next)
+		mc_loop_cancel(d->loop, &job->loaded);
+	d->halted = true;
+}
+
+static void list_move(struct mc_decode_list *to, struct mc_decode_list *from)
+{
+	while (from->n)
+		list_push(to, list_take(from, from->head));
+}
+
+struct mc_decode_job *mc_decode_clear(struct mc_decode *d)
+{
+	struct mc_decode_list all = {0};
+
+	mc_decode_halt(d);
+	for (size_t i = 0; i < d->batch.n; i++) {
+		struct mc_decode_job *job = d->batch.at[i];
+
+		job->made = job->remaining - (uint32_t)(job->leave_at - d->iterations);
+		list_push(&all, job);
+	}
+	d->batch.n = 0;
+	list_move(&all, &d->ready);
+	list_move(&all, &d->coming);
+	list_move(&all, &d->waiting);
+	d->waiting_arrived = d->arriving = d->loading = d->batch_counted = d->newcomers = 0;
+	d->reserved = d->context = 0;
+	d->load_free = 0;
+	d->halted = false;
+	return all.head;
 }
 
 /* Move heap[at] down until no child is longer. */

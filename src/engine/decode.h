@@ -56,9 +56,10 @@ struct mc_decode_job {
 	mc_time first;     /* end of its first iteration; -1 before */
 	uint64_t leave_at; /* number of iterations of the node after which it leaves */
 	size_t first_segment;
+	uint32_t made; /* once it was handed back: tokens that it made here and that are lost */
 	struct mc_event loaded;
 	struct mc_decode *at;
-	struct mc_decode_job *next;
+	struct mc_decode_job *prev, *next; /* in its list */
 };
 
 struct mc_decode_ops {
@@ -85,6 +86,7 @@ struct mc_decode {
 	struct mc_decode_ops ops;
 	struct mc_decode_params params;
 	struct mc_decode_list waiting; /* for room in VRAM, announced or arrived */
+	struct mc_decode_list coming;  /* room reserved, not ready: KV is arriving or loading */
 	struct mc_decode_list ready;   /* loaded, not in the batch yet */
 	struct {
 		MC_VEC(struct mc_decode_job *)
@@ -104,6 +106,7 @@ struct mc_decode {
 	uint64_t iterations; /* of all closed segments */
 	uint64_t next_leave; /* number of iterations after which the first member leaves */
 	struct mc_event step;
+	bool halted;
 	/* what is left behind */
 	struct mc_segments segments;
 	struct mc_intervals first_intervals; /* of counted requests */
@@ -121,6 +124,8 @@ void mc_decode_fini(struct mc_decode *d);
 void mc_decode_announce(struct mc_decode *d, struct mc_decode_job *job);
 /* All KV of an announced job is in DRAM now. */
 void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job);
+/* The KV of an announced job will not arrive: the job is the owner's again. */
+void mc_decode_withdraw(struct mc_decode *d, struct mc_decode_job *job);
 /* Requests with all their KV at the node that are not in the batch. */
 static inline uint32_t mc_decode_waiting(const struct mc_decode *d)
 {
@@ -128,6 +133,13 @@ static inline uint32_t mc_decode_waiting(const struct mc_decode *d)
 }
 /* Close the running segment at the last boundary before now, for a run that is cut off. */
 void mc_decode_stop(struct mc_decode *d);
+/* The node is lost: its running segment is closed as by mc_decode_stop, nothing begins or ends any more.
+ * Until it is cleared it takes announcements, as from those who do not know it yet. */
+void mc_decode_halt(struct mc_decode *d);
+/* Take all its jobs, halting it where that was not done: the batch in order of joining, then the ready, those
+ * with room, and the waiting, chained by next. What they made is in `made`. Then the node is as new, but for
+ * what it leaves behind. */
+struct mc_decode_job *mc_decode_clear(struct mc_decode *d);
 
 /* How many of the longest intervals make up the TBT: ceil(10 %). */
 static inline uint32_t mc_decode_tail(uint32_t intervals)

@@ -76,7 +76,9 @@ static void plan_single(struct mc_prefill *p, struct mc_prefill_job *job, mc_tim
 	mc_time plain = job->start + mc_time_from_s(gpu);
 
 	job->end = plain;
-	if (arrived > job->start) {
+	if (job->unfetched) {
+		job->end = arrived + mc_time_from_s(gpu);
+	} else if (arrived > job->start) {
 		double first = first_chunk_s(p, job);
 		mc_time held =
 		    arrived + mc_time_from_s(first / (double)p->cost->shape.layers + (gpu - first));
@@ -110,8 +112,11 @@ static void plan_group(struct mc_prefill *p, struct mc_prefill_job *job, mc_time
 
 static void launch(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arrived)
 {
-	double gpu = mc_cost_prefill_gpu_s(p->cost, job->tokens, job->cached);
+	double gpu;
 
+	if (p->ops.launching)
+		p->ops.launching(p->ops.arg, job);
+	gpu = mc_cost_prefill_gpu_s(p->cost, job->tokens, job->cached);
 	job->compute_s = mc_cost_prefill_compute_s(p->cost, job->tokens, job->cached);
 	job->load_s = gpu - job->compute_s;
 	/* Every new token crosses every boundary once, whatever the chunks. */
@@ -133,7 +138,7 @@ static void start_next(struct mc_prefill *p)
 {
 	struct mc_prefill_job *job = p->head;
 
-	if (p->current || !job)
+	if (p->current || p->halted || !job)
 		return;
 	p->head = job->next;
 	if (!p->head)
@@ -154,6 +159,7 @@ void mc_prefill_submit(struct mc_prefill *p, struct mc_prefill_job *job)
 	job->next = NULL;
 	job->start = job->end = -1;
 	job->fetch_wait = 0;
+	job->unfetched = false;
 	mc_event_init(&job->done, MC_EV_PREFILL_END, on_done);
 	if (p->tail)
 		p->tail->next = job;
@@ -173,6 +179,12 @@ void mc_prefill_fetched(struct mc_prefill *p, struct mc_prefill_job *job)
 		launch(p, job, p->loop->now);
 }
 
+void mc_prefill_unfetched(struct mc_prefill *p, struct mc_prefill_job *job)
+{
+	job->unfetched = true;
+	mc_prefill_fetched(p, job);
+}
+
 /* What of it lies before now, of a job that runs. */
 static int64_t part(const struct mc_prefill_job *job, int64_t whole)
 {
@@ -182,6 +194,8 @@ static int64_t part(const struct mc_prefill_job *job, int64_t whole)
 
 void mc_prefill_stop(struct mc_prefill *p)
 {
+	if (p->halted)
+		return;
 	for (const struct mc_prefill_job *job = p->first; job; job = job->next) {
 		if (job->end <= p->loop->now)
 			continue;
@@ -190,13 +204,46 @@ void mc_prefill_stop(struct mc_prefill *p)
 	}
 }
 
+void mc_prefill_halt(struct mc_prefill *p)
+{
+	if (p->halted)
+		return;
+	mc_prefill_stop(p);
+	for (struct mc_prefill_job *job = p->first; job; job = job->next) {
+		assert(job->end > p->loop->now); /* what ends comes before what fails */
+		mc_loop_cancel(p->loop, &job->done);
+	}
+	mc_loop_cancel(p->loop, &p->free);
+	p->halted = true;
+}
+
+struct mc_prefill_job *mc_prefill_clear(struct mc_prefill *p)
+{
+	struct mc_prefill_job *all = p->first, **end = p->first ? &p->last->next : &all;
+
+	mc_prefill_halt(p);
+	if (p->current && p->current->end < 0) { /* it stood still for its blocks */
+		*end = p->current;
+		end = &p->current->next;
+	}
+	*end = p->head;
+	p->head = p->tail = p->first = p->last = p->current = NULL;
+	p->expected_wait = 0;
+	p->waiting = p->running = 0;
+	p->current_free = p->loop->now;
+	if (p->stage_free)
+		memset(p->stage_free, 0, p->group * sizeof *p->stage_free);
+	p->halted = false;
+	return all;
+}
+
 mc_time mc_prefill_free_at(const struct mc_prefill *p)
 {
 	mc_time from = p->current_free;
 
-	/* Behind its prediction: a job that stands still for blocks. What remains is its computing, at most.
-	 */
-	if (p->current && from < p->loop->now)
+	/* Behind its prediction: a job that stands still for blocks, or all do. What remains is its
+	 * computing, at most. */
+	if ((p->current || p->waiting) && from < p->loop->now)
 		from = p->loop->now;
 	return from + p->expected_wait;
 }

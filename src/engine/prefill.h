@@ -21,6 +21,7 @@ struct mc_prefill_job {
 	bool fetching;           /* blocks are still on their way */
 	mc_time expected;        /* predicted occupancy of the first stage, for the wait of those behind */
 	/* set by the instance */
+	bool unfetched;
 	mc_time start;      /* it reached the head of the queue and the first stage was free */
 	mc_time end;        /* the first token exists */
 	mc_time fetch_wait; /* of end - start: standing still for blocks */
@@ -37,6 +38,9 @@ struct mc_prefill_ops {
 	/* Now is job->end. The job is not touched any more. */
 	void (*finished)(void *arg, struct mc_prefill_job *job);
 	void *arg;
+	/* It is about to start computing: the owner may change job->cached to what is really there (blocks
+	 * that were promised and never came are computed). May be NULL. */
+	void (*launching)(void *arg, struct mc_prefill_job *job);
 };
 
 struct mc_prefill {
@@ -55,6 +59,7 @@ struct mc_prefill {
 	mc_time busy;              /* engine time of finished prompts, node-ns */
 	int64_t stage_bytes;       /* of finished prompts */
 	uint32_t waiting, running; /* prompts; running: started and not finished */
+	bool halted;
 };
 
 /* Loop, cost and ops->arg are borrowed. group >= 1 nodes, chunk >= 1 tokens. */
@@ -67,9 +72,18 @@ void mc_prefill_fini(struct mc_prefill *p);
 void mc_prefill_submit(struct mc_prefill *p, struct mc_prefill_job *job);
 /* The job's last block has arrived: job->fetching was true. */
 void mc_prefill_fetched(struct mc_prefill *p, struct mc_prefill_job *job);
+/* They will not arrive. The owner has lowered job->cached to what is there, and the rest is computed: nothing
+ * of it was done while the job stood still. */
+void mc_prefill_unfetched(struct mc_prefill *p, struct mc_prefill_job *job);
 /* Count what was computed of the prompts that run, for a run that is cut off now: each evenly over its time.
  */
 void mc_prefill_stop(struct mc_prefill *p);
+/* The instance is lost: what it computed is counted (as mc_prefill_stop), nothing starts or ends any more.
+ * Until it is cleared it takes jobs and keeps them waiting, as from those who do not know it yet. */
+void mc_prefill_halt(struct mc_prefill *p);
+/* Take all its jobs, halting it where that was not done: in order of dispatch, chained by next. Then it is
+ * as new, but for what it counted, and idle since now. */
+struct mc_prefill_job *mc_prefill_clear(struct mc_prefill *p);
 /* When the instance expects to be free of all that it was given: what T_queue is counted from. In the past
  * when idle. */
 mc_time mc_prefill_free_at(const struct mc_prefill *p);

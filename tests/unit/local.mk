@@ -8,6 +8,7 @@ UNIT_TESTS = \
 	%D%/test_conf_load \
 	%D%/test_cost \
 	%D%/test_decode \
+	%D%/test_decode_lost \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_evict_traces \
@@ -49,4 +50,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/conf_thing.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h

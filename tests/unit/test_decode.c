@@ -1,88 +1,12 @@
 /* Decode nodes: fast-forwarding equals stepping, and both equal a token-by-token model written without
  * segments. */
-#include "fixture.h"
-#include "unit.h"
-
-#include <string.h>
-
-#include "engine/decode.h"
-#include "engine/kinds.h"
-
-#define MAX_JOBS 200
-
-struct feed {
-	struct mc_event announce, arrive;
-	mc_time announced, at;
-	struct mc_decode_job job;
-	mc_time end, tbt;
-	uint32_t remaining;
-};
-
-struct sim {
-	struct mc_loop loop;
-	struct mc_decode node;
-	struct feed feed[MAX_JOBS];
-	int n, finished;
-};
-
-static struct sim *sim_of_feed; /* events carry no argument: one simulation at a time */
-
-static void on_announce(struct mc_loop *loop, struct mc_event *ev)
-{
-	(void)loop;
-	mc_decode_announce(&sim_of_feed->node, &mc_container_of(ev, struct feed, announce)->job);
-}
-
-static void on_arrive(struct mc_loop *loop, struct mc_event *ev)
-{
-	struct feed *f = mc_container_of(ev, struct feed, arrive);
-
-	(void)loop;
-	mc_decode_arrive(&sim_of_feed->node, &f->job);
-}
-
-static void on_finished(void *arg, struct mc_decode_job *job)
-{
-	struct sim *s = arg;
-	struct feed *f = mc_container_of(job, struct feed, job);
-
-	f->end = s->loop.now;
-	f->tbt = mc_decode_tbt(&s->node, job);
-	s->finished++;
-}
+#include "decode_sim.h"
 
 static void sim_run(struct sim *s, uint64_t seed, const struct mc_cost *cost, struct mc_decode_params params)
 {
-	struct mc_decode_ops ops = {on_finished, s};
-	mc_time at = 0;
-
-	memset(s, 0, sizeof *s);
-	sim_of_feed = s;
-	mc_loop_init(&s->loop);
-	mc_decode_init(&s->node, &s->loop, cost, &params, &ops);
-	s->n = 5 + (int)draw(&seed, MAX_JOBS - 5);
-	for (int i = 0; i < s->n; i++) {
-		struct feed *f = &s->feed[i];
-
-		at += (mc_time)draw(&seed, 3) * (mc_time)draw(&seed, 60000000);
-		f->announced = at;
-		f->at = at + (mc_time)draw(&seed, 2) * (mc_time)draw(&seed, 50000000);
-		f->job.context = 1 + (uint32_t)draw(&seed, 5000);
-		f->job.remaining = f->remaining = 1 + (uint32_t)draw(&seed, draw(&seed, 4) ? 30 : 400);
-		f->job.counted = draw(&seed, 5) > 0;
-		mc_event_init(&f->announce, MC_EV_NET, on_announce);
-		mc_event_init(&f->arrive, MC_EV_NET, on_arrive);
-		mc_loop_at(&s->loop, &f->announce, f->announced);
-		mc_loop_at(&s->loop, &f->arrive, f->at);
-	}
+	sim_start(s, seed, cost, params);
 	mc_loop_run(&s->loop, MC_TIME_MAX);
-	ck_assert_int_eq(s->finished, s->n);
-}
-
-static void sim_fini(struct sim *s)
-{
-	mc_decode_fini(&s->node);
-	mc_loop_fini(&s->loop);
+	ck_assert_int_eq(s->finished, s->n - s->withdrawn);
 }
 
 static int descending(const void *a, const void *b)
@@ -155,6 +79,20 @@ static mc_time oracle_next(const struct oracle *o, const bool *did, int *which)
 	return best;
 }
 
+static void oracle_withdraw(struct oracle *o, int i, mc_time now)
+{
+	int kept = o->head;
+
+	o->job[i].done = true;
+	if (o->job[i].admitted >= 0)
+		o->reserved -= (int64_t)o->s->feed[i].job.context + o->s->feed[i].remaining;
+	for (int k = o->head; k < o->tail; k++)
+		if (o->queue[k] != i)
+			o->queue[kept++] = o->queue[k];
+	o->tail = kept;
+	oracle_admit(o, now);
+}
+
 static void oracle_pump(struct oracle *o, bool *did, mc_time until)
 {
 	int k = 0;
@@ -166,6 +104,8 @@ static void oracle_pump(struct oracle *o, bool *did, mc_time until)
 			o->queue[o->tail++] = k / 2;
 			o->job[k / 2].admitted = -1;
 			oracle_admit(o, t);
+		} else if (o->s->feed[k / 2].withdrawn) {
+			oracle_withdraw(o, k / 2, t);
 		} else {
 			o->job[k / 2].here = true;
 			o->job[k / 2].last = t;
@@ -221,7 +161,7 @@ static void oracle_run(struct oracle *o)
 	bool did[2 * MAX_JOBS] = {0};
 	mc_time now = 0, next;
 	int64_t context;
-	int done = 0, k = 0;
+	int done = o->s->withdrawn, k = 0;
 
 	while (done < o->s->n) {
 		int64_t batch;
@@ -269,7 +209,7 @@ static void compare_counts(const struct sim *s, mc_time firsts)
 		first += d->first_intervals.at[k];
 	ck_assert_int_eq(joined, (int64_t)d->first_intervals.n);
 	for (int i = 0; i < s->n; i++) {
-		if (!s->feed[i].job.counted)
+		if (!s->feed[i].job.counted || s->feed[i].withdrawn)
 			continue;
 		joined--;
 		made -= s->feed[i].remaining;
@@ -295,6 +235,8 @@ static void compare_with_oracle(struct sim *s, const struct mc_cost *cost, const
 		size_t top = (j->gap.n + 9) / 10;
 		mc_time sum = 0;
 
+		if (s->feed[i].withdrawn)
+			continue;
 		ck_assert_int_eq(j->last, s->feed[i].end);
 		o->first += s->feed[i].job.counted ? j->gap.at[0] : 0;
 		qsort(j->gap.at, j->gap.n, sizeof(mc_time), descending);

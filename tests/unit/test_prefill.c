@@ -35,7 +35,7 @@ static void on_finished(void *arg, struct mc_prefill_job *job)
 
 static void bench_init(struct bench *b)
 {
-	struct mc_prefill_ops ops = {on_launched, on_finished, b};
+	struct mc_prefill_ops ops = {.launched = on_launched, .finished = on_finished, .arg = b};
 
 	memset(b, 0, sizeof *b);
 	b->cost = plain_cost();
@@ -232,6 +232,148 @@ START_TEST(group_waits_for_blocks)
 }
 END_TEST
 
+/* Lost in the middle of x, with y standing behind it: half of x is counted, both come back, and the instance
+ * serves again. */
+START_TEST(lost_and_used_again)
+{
+	struct bench b;
+	struct mc_prefill_job x, y, z, *back;
+
+	bench_init(&b);
+	x = make_job(&b, 1000, 0, false);
+	y = make_job(&b, 1000, 400, true);
+	z = make_job(&b, 1000, 400, false);
+	mc_prefill_submit(&b.node, &x);
+	mc_prefill_submit(&b.node, &y);
+	mc_loop_run(&b.loop, WHOLE / 2);
+	b.loop.now = WHOLE / 2;
+	mc_prefill_halt(&b.node);
+	ck_assert_int_eq(b.node.busy, WHOLE / 2);
+	mc_prefill_submit(&b.node, &z); /* by someone who does not know it yet */
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), WHOLE + 2 * CACHED);
+	mc_loop_run(&b.loop, 2 * WHOLE);
+	b.loop.now = 2 * WHOLE;
+	ck_assert_int_eq(b.finished, 0);
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), 2 * WHOLE + 2 * CACHED);
+	mc_prefill_stop(&b.node); /* counted already */
+	ck_assert_int_eq(b.node.busy, WHOLE / 2);
+	back = mc_prefill_clear(&b.node);
+	ck_assert_ptr_eq(back, &x);
+	ck_assert_ptr_eq(x.next, &y);
+	ck_assert_ptr_eq(y.next, &z);
+	ck_assert_ptr_null(z.next);
+	ck_assert_int_eq(mc_prefill_free_at(&b.node), 2 * WHOLE);
+	ck_assert_ptr_null(mc_prefill_clear(&b.node));
+	mc_prefill_submit(&b.node, &z);
+	mc_loop_run(&b.loop, MC_TIME_MAX);
+	ck_assert_int_eq(b.finished, 1);
+	ck_assert_int_eq(z.end, 2 * WHOLE + CACHED);
+	ck_assert_int_eq(b.node.busy, WHOLE / 2 + CACHED);
+	bench_fini(&b);
+}
+END_TEST
+
+/* The head of the queue stands still for blocks that will not come: handed back first, or computed. */
+START_TEST(lost_while_standing_still)
+{
+	for (int computed = 0; computed < 2; computed++) {
+		struct bench b;
+		struct mc_prefill_job x, y, *back;
+
+		bench_init(&b);
+		x = make_job(&b, 1000, 400, true);
+		y = make_job(&b, 1000, 0, false);
+		mc_prefill_submit(&b.node, &x);
+		mc_prefill_submit(&b.node, &y);
+		b.loop.now = 7;
+		if (computed) {
+			x.cached = 0;
+			mc_prefill_unfetched(&b.node, &x);
+			mc_loop_run(&b.loop, MC_TIME_MAX);
+			ck_assert_int_eq(x.end, 7 + WHOLE);
+			ck_assert_int_eq(x.fetch_wait, 7);
+			ck_assert_int_eq(y.end, 7 + 2 * WHOLE);
+		} else {
+			back = mc_prefill_clear(&b.node);
+			ck_assert_ptr_eq(back, &x);
+			ck_assert_ptr_eq(x.next, &y);
+			ck_assert_ptr_null(y.next);
+			ck_assert_int_eq(b.node.busy, 0);
+			mc_loop_run(&b.loop, MC_TIME_MAX);
+			ck_assert_int_eq(b.launched, 0);
+		}
+		bench_fini(&b);
+	}
+}
+END_TEST
+
+/* Two prompts in the pipeline and one before it; the stages are free when the group is used again. */
+START_TEST(lost_group)
+{
+	struct bench b, fresh;
+	struct mc_prefill_job job[3], again, *back;
+
+	bench_init(&b);
+	mc_prefill_set_group(&b.node, 3, 250);
+	for (int i = 0; i < 3; i++) {
+		job[i] = make_job(&b, 1000, 0, false);
+		mc_prefill_submit(&b.node, &job[i]);
+	}
+	mc_loop_run(&b.loop, job[0].end - 1);
+	b.loop.now = job[0].end - 1;
+	ck_assert_uint_ge(b.node.running, 2);
+	back = mc_prefill_clear(&b.node);
+	for (int i = 0; i < 3; i++, back = back->next)
+		ck_assert_ptr_eq(back, &job[i]);
+	ck_assert_ptr_null(back);
+	ck_assert_int_gt(b.node.busy, WHOLE - 2);
+	ck_assert_int_lt(b.node.busy, 2 * WHOLE);
+	ck_assert_int_gt(b.node.stage_bytes, 200000 - 2);
+	bench_init(&fresh);
+	mc_prefill_set_group(&fresh.node, 3, 250);
+	again = make_job(&fresh, 1000, 0, false);
+	mc_prefill_submit(&fresh.node, &again);
+	mc_loop_run(&fresh.loop, MC_TIME_MAX);
+	mc_prefill_submit(&b.node, &job[2]);
+	mc_loop_run(&b.loop, MC_TIME_MAX);
+	ck_assert_int_eq(job[2].end - job[2].start, again.end);
+	bench_fini(&b);
+	bench_fini(&fresh);
+}
+END_TEST
+
+static void on_launching(void *arg, struct mc_prefill_job *job)
+{
+	(void)arg;
+	job->cached = job->cached == 400 ? 0 : 400;
+}
+
+/* What is cached is settled when computing starts, for one node and for a group. */
+START_TEST(cached_is_settled_at_launch)
+{
+	for (uint32_t group = 1; group < 4; group += 2) {
+		struct bench b;
+		struct mc_prefill_job x, y;
+		struct mc_pipeline_job work = {1000, 0, 250, 3, 0};
+		double stage[3] = {0}, end;
+
+		bench_init(&b);
+		b.node.ops.launching = on_launching;
+		mc_prefill_set_group(&b.node, group, 250);
+		x = make_job(&b, 1000, 400, false);
+		y = make_job(&b, 1000, 0, false);
+		mc_prefill_submit(&b.node, &x);
+		mc_prefill_submit(&b.node, &y);
+		mc_loop_run(&b.loop, MC_TIME_MAX);
+		end = mc_cost_prefill_group(&b.cost, &work, stage);
+		ck_assert_int_eq(x.end, group == 1 ? WHOLE : mc_time_from_s(end));
+		ck_assert_double_eq_tol(x.load_s, 0, 1e-12);
+		ck_assert_int_eq(b.node.busy, WHOLE + CACHED);
+		bench_fini(&b);
+	}
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("prefill");
@@ -243,6 +385,10 @@ static Suite *suite(void)
 	tcase_add_test(t, group_pipelines_prompts);
 	tcase_add_test(t, hops_take_the_time_of_their_bytes);
 	tcase_add_test(t, group_waits_for_blocks);
+	tcase_add_test(t, lost_and_used_again);
+	tcase_add_test(t, lost_while_standing_still);
+	tcase_add_test(t, lost_group);
+	tcase_add_test(t, cached_is_settled_at_launch);
 	suite_add_tcase(s, t);
 	return s;
 }
