@@ -18,6 +18,7 @@ struct mc_pool {
 	struct mc_tree *tree;
 	const struct mc_evictor *evictor;
 	void *order; /* the evictor's state */
+	const struct mc_future *future;
 	struct {
 		MC_VEC(struct entry)
 	} entry;
@@ -52,6 +53,7 @@ struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capaci
 
 void mc_pool_foresee(struct mc_pool *p, const struct mc_future *future)
 {
+	p->future = future;
 	if (p->evictor->foresee)
 		p->evictor->foresee(p->order, future);
 }
@@ -329,6 +331,21 @@ void mc_pool_release(struct mc_pool *p, struct mc_lease *lease)
 	*lease = (struct mc_lease){MC_NONE, 0};
 }
 
+void mc_pool_clear(struct mc_pool *p)
+{
+	for (uint32_t e = 0; e < p->entry.n; e++)
+		if (p->entry.at[e].run != MC_NONE)
+			mc_run_copy_remove(p->tree, p->entry.at[e].run, p->node);
+	p->entry.n = 0;
+	p->free = MC_NONE;
+	p->stats.lost += p->stats.present;
+	p->stats.present = p->stats.resident = p->stats.pinned = 0;
+	p->evictor->destroy(p->order);
+	p->order = p->evictor->create(p->stats.capacity);
+	if (p->future)
+		mc_pool_foresee(p, p->future);
+}
+
 struct mc_pool_stats mc_pool_stats(const struct mc_pool *p)
 {
 	return p->stats;
@@ -388,7 +405,7 @@ static int counts_check(const struct mc_pool *p, struct mc_err *err)
 		pinned += p->entry.at[e].pins ? copy_of(p, e)->held : 0;
 	}
 	if (present != s->present || resident != s->resident || pinned != s->pinned ||
-	    present > s->capacity || s->inserted != present + s->evicted + s->dropped)
+	    present > s->capacity || s->inserted != present + s->evicted + s->dropped + s->lost)
 		return mc_err_set(err, MC_FAIL,
 				  "pool %u: %u present, %u resident, %u pinned; counted %u, %u, %u", p->node,
 				  present, resident, pinned, s->present, s->resident, s->pinned);

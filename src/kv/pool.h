@@ -31,8 +31,9 @@ struct mc_lease {
 
 struct mc_pool_stats {
 	uint32_t capacity, present, resident, pinned; /* blocks, now */
-	uint64_t inserted, evicted; /* blocks, ever; inserted = present + evicted + dropped */
+	uint64_t inserted, evicted; /* blocks, ever; inserted = present + evicted + dropped + lost */
 	uint64_t dropped;           /* promised, and released before they came */
+	uint64_t lost;              /* gone with the node's memory */
 	uint64_t refused;           /* not stored: all else was pinned */
 };
 
@@ -70,6 +71,12 @@ uint32_t mc_pool_resident(const struct mc_pool *pool, const struct mc_lease *lea
  * promised when its last lease ends will never come: it is dropped. Hence every unpinned block is resident.
  */
 void mc_pool_release(struct mc_pool *pool, struct mc_lease *lease);
+
+/*
+ * The node's memory is gone: so are all its blocks, pinned or not, and what its evictor remembered. Its
+ * leases are void: they must not be used or released any more.
+ */
+void mc_pool_clear(struct mc_pool *pool);
 
 struct mc_pool_stats mc_pool_stats(const struct mc_pool *pool);
 /* Invariants from scratch: chains closed, counts right, tree agrees, pins of a chain never grow towards its

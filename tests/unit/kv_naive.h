@@ -36,7 +36,7 @@ struct naive {
 	const struct model *model;
 	struct block at[BLOCKS];
 	uint32_t n, capacity;
-	uint64_t clock, evicted, refused, dropped;
+	uint64_t clock, evicted, refused, dropped, lost;
 	uint64_t hand, last;          /* sieve; the last stamp of a newcomer */
 	uint64_t ghost[BLOCKS];       /* the latest first; 0: came back */
 	uint32_t ghosts, share;       /* how many are remembered; blocks of the first queue */
@@ -345,6 +345,14 @@ static inline void naive_release(struct naive *o, const uint64_t *id, uint32_t n
 			o->dropped++;
 		}
 	}
+}
+
+static inline void naive_clear(struct naive *o)
+{
+	o->lost += o->n;
+	o->n = 0;
+	o->hand = o->last = 0;
+	memset(o->ghost, 0, sizeof o->ghost);
 }
 
 #endif

@@ -43,6 +43,7 @@ static void compare_stats(const struct mc_pool *pool, const struct naive *o)
 	same(s.pinned, pinned);
 	same(s.evicted, o->evicted);
 	same(s.dropped, o->dropped);
+	same(s.lost, o->lost);
 	same(s.refused, o->refused);
 }
 
@@ -110,6 +111,13 @@ static void step(struct node *o, struct mc_future *future, struct rng *r)
 {
 	struct held *h = &o->held[rng_below(r, LEASES)];
 
+	if (!rng_below(r, 1000)) {
+		mc_pool_clear(o->pool);
+		naive_clear(&o->naive);
+		for (int i = 0; i < LEASES; i++)
+			o->held[i].n = 0;
+		return;
+	}
 	if (!h->n) {
 		uint32_t wanted = come(&o->naive, future, h->id), present = 0;
 
@@ -163,6 +171,7 @@ static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 	struct rng r = {.at = (seed + 1) << 32};
 	struct mc_trace t = foreseen(&r);
 	struct mc_future *future = mc_future_new(&t);
+	uint64_t dropped = 0;
 
 	for (uint32_t k = 0; k < NODES; k++) {
 		naive_init(&node[k].naive, ev->name, capacity[seed % 4][k]);
@@ -179,10 +188,12 @@ static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 			compare(tree, node, &r);
 	}
 	for (uint32_t k = 0; k < NODES; k++) { /* every path was walked */
-		ck_assert(node[k].naive.evicted && node[k].naive.dropped);
+		ck_assert(node[k].naive.evicted);
+		dropped += node[k].naive.dropped;
 		ck_assert(node[k].naive.refused || node[k].naive.capacity > DEEP);
 		mc_pool_free(node[k].pool);
 	}
+	ck_assert(dropped);
 	free(node);
 	mc_tree_free(tree);
 	mc_future_free(future);
@@ -340,6 +351,37 @@ START_TEST(all_pinned_and_empty)
 }
 END_TEST
 
+/* One node loses all it has, the leases of another on the same blocks hold. */
+START_TEST(another_node_is_lost)
+{
+	struct one o = one_new(100);
+	struct mc_pool *other = mc_pool_new(o.tree, 1, 100, mc_evictor_find("lru"));
+	struct mc_lease a = mc_pool_acquire(o.pool, o.id, 40), b = mc_pool_acquire(other, o.id, 100);
+	struct mc_err err = {0};
+
+	mc_pool_commit(o.pool, &a, 0, 20);
+	mc_pool_commit(other, &b, 0, 100);
+	mc_pool_clear(other);
+	ck_assert_msg(!mc_pool_check(other, &err) && !mc_tree_check(o.tree, &err), "%s", err.text);
+	ck_assert_uint_eq(mc_pool_stats(other).lost, 100);
+	ck_assert_uint_eq(mc_pool_stats(other).present, 0);
+	ck_assert_uint_eq(mc_pool_stats(o.pool).pinned, 40);
+	expect(&o, 40, 20);
+	b = mc_pool_acquire(other, o.id, 30);
+	mc_pool_clear(o.pool);
+	expect(&o, 0, 0);
+	ck_assert_msg(!mc_pool_check(other, &err) && !mc_tree_check(o.tree, &err), "%s", err.text);
+	mc_pool_commit(other, &b, 0, 30);
+	mc_pool_release(other, &b);
+	mc_pool_clear(other);
+	mc_pool_clear(other);
+	ck_assert_uint_eq(mc_tree_blocks(o.tree), 0);
+	ck_assert_uint_eq(mc_tree_runs(o.tree), 0);
+	mc_pool_free(other);
+	one_free(&o);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("pool");
@@ -354,6 +396,7 @@ static Suite *suite(void)
 	tcase_add_test(t, release_drops_what_never_came);
 	tcase_add_test(t, tails_go_first);
 	tcase_add_test(t, all_pinned_and_empty);
+	tcase_add_test(t, another_node_is_lost);
 	suite_add_tcase(s, t);
 	return s;
 }
