@@ -16,13 +16,22 @@ const char *mc_outcome_name(enum mc_outcome o)
 	return name[o];
 }
 
-char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n)
+char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, size_t n)
 {
-	uint32_t node = link / 2;
 	bool prefill = node < r->n_prefill;
 
-	snprintf(buf, n, "%s%u.%s", prefill ? "prefill" : "decode", prefill ? node : node - r->n_prefill,
-		 link % 2 ? "in" : "out");
+	snprintf(buf, n, "%s%u", prefill ? "prefill" : "decode", prefill ? node : node - r->n_prefill);
+	return buf;
+}
+
+char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n)
+{
+	static const char *const kind[] = {"out", "in", "ssd", "ssd.write"};
+	uint32_t nodes = r->n_prefill + r->n_decode;
+	char name[32];
+
+	snprintf(buf, n, "%s.%s", mc_cluster_node_name(r, link / 2 % nodes, name, sizeof name),
+		 kind[link / 2 / nodes * 2 + link % 2]);
 	return buf;
 }
 
@@ -117,6 +126,7 @@ static void init_rows(struct mc_cluster *c)
 		    .prefill = MC_NONE,
 		    .decode = MC_NONE,
 		    .source = MC_NONE,
+		    .ssd_source = MC_NONE,
 		    .counted = t->arrival[i] >= c->scenario->run.warmup,
 		};
 }
@@ -180,14 +190,16 @@ static int cluster_init(struct mc_cluster *c)
 	c->schedule = mc_time_from_s(c->cost->schedule_s);
 	init_prefill(c, n_prefill);
 	init_decode(c, n_decode);
-	c->result->n_links = 2 * mc_cluster_nodes(c);
-	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
 	init_rows(c);
 	mc_cluster_replicas_init(c);
 	mc_event_init(&c->arrive, MC_EV_ARRIVAL, on_arrive);
 	mc_event_init(&c->decide, MC_EV_DECIDE, on_decide);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
 	rc = mc_cluster_tiers_init(c);
+	rc = rc ? rc : mc_cluster_ssd_init(c);
+	c->result->n_net_links = 2 * mc_cluster_nodes(c);
+	c->result->n_links = c->result->n_net_links + 2 * c->ssds;
+	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
 	return rc ? rc : mc_conductor_init(&c->conductor, &params, c->err);
 }
 
@@ -224,6 +236,11 @@ static void collect(struct mc_cluster *c)
 
 		r->evicted_blocks += p.evicted;
 		r->unstored_blocks += p.refused;
+		if (!c->ssd || !c->ssd[i].pool)
+			continue;
+		p = mc_pool_stats(c->ssd[i].pool);
+		r->ssd_evicted_blocks += p.evicted;
+		r->ssd_unstored_blocks += p.refused;
 	}
 	for (uint32_t l = 0; l < r->n_links; l++) {
 		r->link_bytes[l] = mc_net_link_bytes(c->net, l);
@@ -249,6 +266,7 @@ static void cluster_fini(struct mc_cluster *c)
 	for (uint32_t i = 0; i < c->view.n_decode; i++)
 		mc_decode_fini(&c->decode[i]);
 	mc_cluster_tiers_fini(c);
+	mc_cluster_ssd_fini(c);
 	free(c->prefill);
 	free(c->decode);
 	mc_tree_free(c->tree);

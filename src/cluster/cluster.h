@@ -48,7 +48,9 @@ struct mc_cluster_setup {
  */
 int mc_cluster_run(const struct mc_cluster_setup *setup, struct mc_result *r, struct mc_err *err);
 
-/* "prefill3.out", "decode0.in": n bytes at most. Returns buf. */
+/* "prefill3", "decode0": of a node. Returns buf. */
+char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, size_t n);
+/* "prefill3.out", "decode0.in", "prefill3.ssd", "prefill3.ssd.write": n bytes at most. Returns buf. */
 char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n);
 
 #endif

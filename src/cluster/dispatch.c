@@ -32,6 +32,8 @@ static void finish(struct mc_flight *f)
 	f->row->outcome = MC_COMPLETED;
 	c->result->end = c->loop.now;
 	c->open--;
+	if (c->background && !c->open && c->decided == c->trace->n)
+		c->loop.stop = true; /* nobody waits for what is left */
 	f->next_free = c->free_flights;
 	c->free_flights = f;
 }
@@ -56,6 +58,11 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 		mc_cluster_hand_over(c, f, job->end);
 }
 
+static const uint64_t *prompt_blocks(const struct mc_cluster *c, const struct mc_row *row)
+{
+	return c->trace->block + c->trace->first[row - c->result->row];
+}
+
 void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 {
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, prefill);
@@ -66,6 +73,8 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 	c->result->end = c->loop.now;
 	if (f->lease.held > f->local)
 		mc_pool_commit(c->pool[row->prefill], &f->lease, f->local, f->lease.held);
+	if (c->write_through)
+		mc_cluster_ssd_store(c, row->prefill, prompt_blocks(c, row), f->lease.held);
 	mc_cluster_report(c, row->prefill);
 	if (row->decode == MC_NONE) {
 		mc_pool_release(c->pool[row->prefill], &f->lease);
@@ -92,14 +101,20 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 static void note(struct mc_cluster *c, struct mc_row *row, const struct mc_prompt *prompt,
 		 const struct mc_decision *d)
 {
-	uint32_t hit = mc_view_hit_tokens(&c->view, prompt, d->placed.hit);
-	uint64_t local = (uint64_t)d->placed.local * (uint64_t)c->view.block_tokens;
+	const struct mc_score *s = &d->placed;
+	uint32_t hit = mc_view_hit_tokens(&c->view, prompt, s->local);
 
-	row->prefill = d->placed.prefill;
+	row->prefill = s->prefill;
 	row->decode = d->decode;
-	row->source = d->placed.source;
-	row->local_hit = local < hit ? (uint32_t)local : hit;
-	row->remote_hit = hit - row->local_hit;
+	row->local_hit = hit;
+	for (uint32_t k = 0; k < s->n_parts; k++) {
+		uint32_t upto = mc_view_hit_tokens(&c->view, prompt, s->part[k].to);
+		bool ssd = s->part[k].node >= c->view.ssd;
+
+		*(ssd ? &row->ssd_hit : &row->remote_hit) += upto - hit;
+		*(ssd ? &row->ssd_source : &row->source) = mc_view_home(&c->view, s->part[k].node);
+		hit = upto;
+	}
 	row->predicted_ttft = row->decided - row->arrival + d->placed.total;
 	c->input_tokens += prompt->tokens;
 	c->hit_tokens += hit;
@@ -116,17 +131,17 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	f->hit = d->placed.hit;
 	f->prefill.tokens = prompt->tokens;
 	f->prefill.cached = cached;
-	f->prefill.fetching = row->source != MC_NONE;
+	f->prefill.fetching = d->placed.n_parts > 0;
 	f->prefill.expected = mc_view_prefill_occupancy(&c->view, prompt->tokens, cached);
 	f->decode.context = prompt->tokens;
 	f->decode.remaining = row->output > 1 ? row->output - 1 : 0;
 	f->decode.counted = row->counted;
 	c->open++;
-	f->lease = mc_pool_acquire(c->pool[row->prefill], prompt->block, prompt->n_blocks);
+	/* Before the lease: what that evicts may push what is to be read off the SSD. */
+	mc_cluster_fetch(c, f, prompt, &d->placed);
+	f->lease = mc_cluster_acquire(c, row->prefill, prompt->block, prompt->n_blocks);
 	if (row->decode != MC_NONE)
 		mc_view_decode_add(&c->view, row->decode, 1, prompt->tokens);
-	if (row->source != MC_NONE)
-		mc_cluster_fetch(c, f, prompt);
 	mc_prefill_submit(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }

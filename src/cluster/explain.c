@@ -9,7 +9,7 @@ void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
 	struct mc_explanation *x = c->hooks->explain;
 	const struct mc_policy *policy = c->conductor.policy;
 	struct mc_search s = {policy->fetches, c->scenario->conductor.balancing_threshold};
-	struct mc_match best = mc_search_best(&c->view, prompt);
+	struct mc_found best = mc_search_best(&c->view, prompt);
 
 	x->found = true;
 	x->decision = *decision;
@@ -23,6 +23,7 @@ void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
 
 		at->prefill = i;
 		at->local = mc_view_match(&c->view, prompt, i);
+		at->ssd = mc_search_ssd(&c->view, prompt, i);
 		mc_search_score(&s, &c->view, prompt, &best, at);
 	}
 	for (uint32_t i = 0; i < x->n_decode; i++)

@@ -10,6 +10,7 @@ libmooncake_a_SOURCES += \
 	%D%/result.h \
 	%D%/sample.c \
 	%D%/scenario.c %D%/scenario.h \
+	%D%/ssd.c \
 	%D%/state.h \
 	%D%/tiers.c \
 	%D%/transfer.c \

@@ -100,11 +100,12 @@ static void add_dispatched(const struct mc_cost *cost, const struct mc_row *row,
 {
 	int class = length_class(row->input);
 	int64_t context = (int64_t)row->input + (row->output > 1 ? row->output - 1 : 0);
-	int64_t hit = (int64_t)row->local_hit + row->remote_hit;
+	int64_t hit = mc_row_hit(row);
 
 	m->input_tokens += row->input;
 	m->local_hit_tokens += row->local_hit;
 	m->remote_hit_tokens += row->remote_hit;
+	m->ssd_hit_tokens += row->ssd_hit;
 	m->hit_tokens += hit;
 	col->class_input[class] += row->input;
 	col->class_hit[class] += hit;
@@ -207,7 +208,7 @@ static void busy(const struct mc_result *r, struct mc_metrics *m)
 	m->decode_busy_ratio = ratio(decode, end * r->n_decode);
 	m->network_bytes = r->fetched_bytes + r->handover_bytes;
 	m->busiest_link = MC_NONE;
-	for (uint32_t i = 0; i < r->n_links; i++) {
+	for (uint32_t i = 0; i < r->n_net_links; i++) {
 		double use = ratio(r->link_bytes[i], r->link_capacity[i] * end);
 
 		if (m->busiest_link == MC_NONE || use > m->busiest_link_ratio) {

@@ -26,8 +26,8 @@ struct mc_metrics {
 	struct mc_summary ttft, handover, ttft_handover, tbt, itl, tpot, e2e; /* seconds */
 	int64_t ttft_met, tbt_met;                                            /* completed requests */
 	double effective_ratio;
-	int64_t input_tokens, hit_tokens, local_hit_tokens,
-	    remote_hit_tokens; /* dispatched, counted requests */
+	int64_t input_tokens, hit_tokens, local_hit_tokens, remote_hit_tokens,
+	    ssd_hit_tokens;    /* dispatched, counted requests */
 	int64_t output_tokens; /* of completed requests */
 	double hit_ratio;
 	double compute_s_mean, gpu_time_s_mean, queue_s_mean, fetch_wait_s_mean; /* a completed prefill */

@@ -33,12 +33,21 @@ struct mc_row {
 	double compute_s,
 	    load_s; /* engine time of the forward passes; loading the cached prefix (what it adds to them) */
 	uint32_t input, output; /* tokens */
-	uint32_t local_hit,
-	    remote_hit; /* cached tokens used, by where they were when the request was placed */
-	uint32_t prefill, decode, source; /* instances; MC_NONE */
-	uint8_t outcome, refusal;         /* enum mc_outcome, enum mc_refusal */
-	bool counted;                     /* arrived after run.warmup */
+	/* Cached tokens used, by where they were when the request was placed: DRAM of its node, DRAM of
+	 * another, SSD of any. */
+	uint32_t local_hit, remote_hit, ssd_hit;
+	uint32_t prefill, decode;    /* instances; MC_NONE */
+	uint32_t source, ssd_source; /* nodes that cached blocks came from: prefill instances, then decode
+					nodes; MC_NONE */
+	uint8_t outcome, refusal;    /* enum mc_outcome, enum mc_refusal */
+	bool counted;                /* arrived after run.warmup */
 };
+
+/* Prompt tokens that need no computing. */
+static inline uint32_t mc_row_hit(const struct mc_row *r)
+{
+	return r->local_hit + r->remote_hit + r->ssd_hit;
+}
 
 /* One sample of the cluster. */
 struct mc_sample {
@@ -74,7 +83,9 @@ struct mc_result {
 	uint32_t prefill_group;
 	mc_time *prefill_busy; /* a prefill instance: engine time, node-ns (a group's nodes each count) */
 	mc_time *decode_busy;  /* a decode node: time in iterations */
-	uint64_t evicted_blocks, unstored_blocks;
+	uint64_t evicted_blocks, unstored_blocks; /* DRAM pools */
+	uint64_t ssd_evicted_blocks, ssd_unstored_blocks;
+	double ssd_read_bytes, ssd_written_bytes; /* those of transfers that have begun */
 	double
 	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
 	double handover_bytes; /* KV moved to decode nodes, likewise */
@@ -82,7 +93,8 @@ struct mc_result {
 	double *link_bytes,
 	    *link_capacity; /* n_links: prefill in, prefill out, decode in, ... see mc_cluster_link_name */
 	uint32_t n_links;
-	mc_time end; /* simulated time of the last event that belongs to a request */
+	uint32_t n_net_links; /* the first ones: of the network; the rest are of SSDs */
+	mc_time end;          /* simulated time of the last event that belongs to a request */
 	uint64_t events;
 	bool interrupted; /* by a signal: figures are of the requests so far */
 };

@@ -28,6 +28,13 @@ static const char *const *pool_names(void)
 	return names;
 }
 
+static const char *const *ssd_write_names(void)
+{
+	static const char *const names[] = {"never", "evict", "through", NULL};
+
+	return names;
+}
+
 static const char *const *stream_names(void)
 {
 	static const char *const names[] = {"layerwise", "after", NULL};
@@ -82,6 +89,18 @@ const struct mc_field mc_scenario_fields[] = {
     {"kv.decode_share", MC_F_REAL, AT(kv.decode_share), "1", 0, 1e6, "",
      "DRAM pool of a decode node over that of a prefill node; 0: decode nodes keep nothing", NULL},
     {"kv.evict", MC_F_CHOICE, AT(kv.evict), "lru", 0, 0, "", "eviction policy (`list evictors`)",
+     evictor_names},
+    {"kv.ssd_write", MC_F_CHOICE, AT(kv.ssd_write), "never", 0, 0, "",
+     "what goes to the node's SSD. never: nothing, there is no SSD tier; evict: what DRAM evicts; through: "
+     "all that comes to DRAM",
+     ssd_write_names},
+    {"kv.ssd_tokens", MC_F_COUNT, AT(kv.ssd_tokens), "0", 0, 1e15, "tokens",
+     "SSD tier of a node; 0: kv.ssd_bytes", NULL},
+    {"kv.ssd_bytes", MC_F_BYTES, AT(kv.ssd_bytes), "0", 0, 1e18, "bytes",
+     "the same in bytes; 0: the profile's SSDs", NULL},
+    {"kv.ssd_staging_bytes", MC_F_BYTES, AT(kv.ssd_staging_bytes), "64GB", 0, 1e18, "bytes",
+     "KV of a node that waits to be written to SSD, at most; what comes on top is not kept", NULL},
+    {"kv.ssd_evict", MC_F_CHOICE, AT(kv.ssd_evict), "lru", 0, 0, "", "eviction policy of the SSD tier",
      evictor_names},
     {"conductor.policy", MC_F_CHOICE, AT(conductor.policy), "kvcache-centric", 0, 0, "",
      "scheduling policy (`list policies`)", policy_names},

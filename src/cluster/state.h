@@ -15,14 +15,43 @@
 
 struct mc_cluster;
 
+struct mc_flight;
+
+/* A part of a prompt on its way to the prefill instance: pinned where it comes from. */
+struct mc_fetch {
+	struct mc_flight *flight;
+	struct mc_part part;
+	struct mc_lease lease;
+};
+
+/* Blocks on their way to an SSD. */
+struct mc_ssd_write {
+	struct mc_lease lease;
+	uint32_t from; /* blocks of the lease that are there */
+};
+
+/* The SSD tier of a node: a pool of whole prefixes, filled by one writer. */
+struct mc_ssd {
+	struct mc_cluster *cluster;
+	uint32_t home;                    /* the node */
+	struct mc_pool *pool;             /* NULL: none */
+	uint32_t link_device, link_write; /* all that is read and written; what is written */
+	struct {
+		MC_VEC(struct mc_ssd_write)
+	} write;         /* first: under way; the rest waits */
+	size_t done;     /* of `write`: finished */
+	uint64_t staged; /* blocks of those that are not finished */
+};
+
 /* A request between its dispatch and its last token. */
 struct mc_flight {
 	struct mc_cluster *cluster;
 	struct mc_row *row;
 	uint32_t local, hit; /* blocks of the prompt: held at dispatch, cached when prefill starts */
 	uint32_t sent_from;  /* blocks that its decode node had when the hand-over began */
-	struct mc_lease lease, source, decode_lease; /* at its prefill instance; at the node that it fetches
-							from; at its decode node */
+	struct mc_lease lease, decode_lease; /* at its prefill instance; at its decode node */
+	struct mc_fetch fetch[MC_PARTS];
+	uint32_t fetches; /* under way */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
 	struct mc_flight *next_free;
@@ -44,7 +73,13 @@ struct mc_cluster {
 	struct mc_decode *decode;
 	struct mc_view view;
 	struct mc_conductor conductor;
-	bool layerwise, caching;
+	struct mc_ssd *ssd;       /* by node; NULL: no SSD tier */
+	struct mc_chains evicted; /* of the pool that was leased from last */
+	uint64_t staging;         /* blocks of a node that may wait for its SSD */
+	uint32_t ssds;            /* nodes that have one */
+	uint64_t background;      /* transfers under way that no request waits for */
+	double crossed;           /* bytes x links of transfers that have begun */
+	bool layerwise, caching, write_through;
 	struct mc_event arrive, decide, sample;
 	int64_t arrived, decided; /* requests so far */
 	int64_t open;             /* decided, neither completed nor refused */
@@ -72,6 +107,12 @@ static inline uint32_t mc_cluster_link_in(uint32_t node)
 	return 2 * node + 1;
 }
 
+/* A node's DRAM pool, or its SSD's. */
+static inline struct mc_pool *mc_cluster_pool(const struct mc_cluster *c, uint32_t node)
+{
+	return node < c->view.ssd ? c->pool[node] : c->ssd[node - c->view.ssd].pool;
+}
+
 static inline uint32_t mc_cluster_nodes(const struct mc_cluster *c)
 {
 	return c->view.n_prefill + c->view.n_decode;
@@ -81,9 +122,18 @@ static inline uint32_t mc_cluster_nodes(const struct mc_cluster *c)
 int mc_cluster_tiers_init(struct mc_cluster *c);
 void mc_cluster_tiers_fini(struct mc_cluster *c);
 
-/* transfer.c: what moves KV. Fetch blocks local .. hit-1 from row->source; send the prompt's KV to the decode
+/* Lease at a node's DRAM; what has to go for it goes to the SSD, where there is one. */
+struct mc_lease mc_cluster_acquire(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n);
+/* ssd.c: the SSD tier of a node; blocks of one, 0: it has none. */
+int mc_cluster_ssd_init(struct mc_cluster *c);
+void mc_cluster_ssd_fini(struct mc_cluster *c);
+/* Write the prompt's blocks that the node's SSD lacks, behind what waits already. */
+void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n);
+
+/* transfer.c: what moves KV. Fetch the parts of a placement; send the prompt's KV to the decode
  * node, layer by layer until produce_end (the last layer is there only then), or at once (0). */
-void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt);
+void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
+		      const struct mc_score *placed);
 void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end);
 
 /* dispatch.c: a prefill instance's wait has changed. */

@@ -1,40 +1,65 @@
 /* What moves KV: fetches of cached blocks to a prefill instance, and hand-overs to decode nodes. */
 #include "cluster/state.h"
 
-/* The blocks that another node had are here. */
+/* A part is here. When all are, prefill can go on. */
 static void on_fetched(void *arg, uint32_t flow)
 {
-	struct mc_flight *f = arg;
+	struct mc_fetch *part = arg;
+	struct mc_flight *f = part->flight;
 	struct mc_cluster *c = f->cluster;
 	struct mc_row *row = f->row;
+	uint32_t home = mc_view_home(&c->view, part->part.node);
 	uint32_t depth = f->hit < f->lease.held ? f->hit : f->lease.held;
 
 	(void)flow;
-	c->view.node[row->source].sends--;
-	mc_pool_release(c->pool[row->source], &f->source);
+	c->view.node[home].sends -= home != row->prefill;
+	c->view.node[home].reads -= home != part->part.node;
+	mc_pool_release(mc_cluster_pool(c, part->part.node), &part->lease);
+	if (--f->fetches)
+		return;
 	if (depth > f->local)
 		mc_pool_commit(c->pool[row->prefill], &f->lease, f->local, depth);
 	mc_prefill_fetched(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }
 
-void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt)
+static void fetch_part(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
+		       const struct mc_part *part)
 {
-	struct mc_row *row = f->row;
-	double bytes = mc_view_span_tokens(&c->view, prompt, f->local, f->hit) * c->cost->kv_bytes;
+	struct mc_fetch *p = &f->fetch[f->fetches++];
+	uint32_t home = mc_view_home(&c->view, part->node);
 	struct mc_flow_spec spec = {
-	    .link = {mc_cluster_link_out(row->source), mc_cluster_link_in(row->prefill)},
-	    .n_links = 2,
-	    .bytes = bytes,
-	    .startup = mc_time_from_s(c->cost->net_startup_s),
+	    .bytes = mc_view_span_tokens(&c->view, prompt, part->from, part->to) * c->cost->kv_bytes,
 	    .done = on_fetched,
-	    .arg = f,
+	    .arg = p,
 	};
+	double startup = 0;
 
-	f->source = mc_pool_pin(c->pool[row->source], prompt->block, f->hit);
-	c->view.node[row->source].sends++;
-	c->result->fetched_bytes += bytes;
+	*p =
+	    (struct mc_fetch){f, *part, mc_pool_pin(mc_cluster_pool(c, part->node), prompt->block, part->to)};
+	if (home != part->node) {
+		spec.link[spec.n_links++] = c->ssd[home].link_device;
+		startup += c->cost->ssd_latency_s;
+		c->view.node[home].reads++;
+		c->result->ssd_read_bytes += spec.bytes;
+	}
+	if (home != f->row->prefill) {
+		spec.link[spec.n_links++] = mc_cluster_link_out(home);
+		spec.link[spec.n_links++] = mc_cluster_link_in(f->row->prefill);
+		startup += c->cost->net_startup_s;
+		c->view.node[home].sends++;
+		c->result->fetched_bytes += spec.bytes;
+	}
+	spec.startup = mc_time_from_s(startup);
+	c->crossed += spec.n_links * spec.bytes;
 	mc_net_flow_start(c->net, &spec);
+}
+
+void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
+		      const struct mc_score *placed)
+{
+	for (uint32_t k = 0; k < placed->n_parts; k++)
+		fetch_part(c, f, prompt, &placed->part[k]);
 }
 
 /* All KV of the prompt is at the decode node, in its DRAM, and stays there as long as the request needs it
@@ -69,7 +94,8 @@ static uint32_t reserve(struct mc_cluster *c, struct mc_flight *f)
 
 	prompt.n_blocks = (uint32_t)mc_trace_blocks(t, request);
 	if (pool && c->caching) {
-		f->decode_lease = mc_pool_acquire(pool, prompt.block, prompt.n_blocks);
+		f->decode_lease = mc_cluster_acquire(c, mc_view_decode_node(&c->view, f->row->decode),
+						     prompt.block, prompt.n_blocks);
 		f->sent_from = mc_pool_resident(pool, &f->decode_lease);
 	}
 	return mc_view_span_tokens(&c->view, &prompt, f->sent_from, prompt.n_blocks);
@@ -91,6 +117,7 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 	};
 
 	c->result->handover_bytes += bytes;
+	c->crossed += 2 * bytes;
 	mc_decode_announce(&c->decode[f->row->decode], &f->decode);
 	mc_net_flow_start(c->net, &spec);
 }

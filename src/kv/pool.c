@@ -1,6 +1,7 @@
 #include "kv/pool.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "kv/run.h"
@@ -22,7 +23,8 @@ struct mc_pool {
 	struct {
 		MC_VEC(struct entry)
 	} entry;
-	uint32_t free; /* head of the free list */
+	uint32_t free;             /* head of the free list */
+	struct mc_chains *evicted; /* NULL: nobody asks */
 	uint32_t node;
 	struct mc_pool_stats stats;
 };
@@ -56,6 +58,11 @@ void mc_pool_foresee(struct mc_pool *p, const struct mc_future *future)
 	p->future = future;
 	if (p->evictor->foresee)
 		p->evictor->foresee(p->order, future);
+}
+
+void mc_pool_note_evicted(struct mc_pool *p, struct mc_chains *chains)
+{
+	p->evicted = chains;
 }
 
 void mc_pool_free(struct mc_pool *p)
@@ -181,6 +188,28 @@ static void pin_present(struct mc_pool *p, const uint64_t *id, uint32_t n, struc
 	}
 }
 
+/* The prompt up to the entry's last block. */
+static void note(const struct mc_pool *p, uint32_t e)
+{
+	struct mc_chains *to = p->evicted;
+	uint32_t n = run_of(p, e)->first + copy_of(p, e)->held;
+	size_t from = to->id.n, last = to->end.n > 1 ? to->end.at[to->end.n - 2] : 0;
+
+	/* A parent right after its child. */
+	if (to->end.n && from - last >= n &&
+	    to->id.at[last + n - 1] == run_of(p, e)->id[n - 1 - run_of(p, e)->first])
+		return;
+	mc_vec_reserve(&to->id, from + n);
+	to->id.n += n;
+	for (; e != MC_NONE; e = p->entry.at[e].parent) {
+		const struct mc_run *r = run_of(p, e);
+		uint32_t held = copy_of(p, e)->held;
+
+		memcpy(to->id.at + from + r->first, r->id, held * sizeof *r->id);
+	}
+	mc_vec_push(&to->end, (uint32_t)to->id.n);
+}
+
 /* Evict from the tails of the evictor's choice until `need` blocks fit, if possible; returns how many fit, at
  * most need. */
 static uint32_t make_room(struct mc_pool *p, uint32_t need)
@@ -195,6 +224,8 @@ static uint32_t make_room(struct mc_pool *p, uint32_t need)
 			return s->capacity - s->present;
 		c = copy_of(p, v);
 		assert(!p->entry.at[v].pins && !p->entry.at[v].children && c->resident == c->held);
+		if (p->evicted)
+			note(p, v);
 		take = least(least(need - (s->capacity - s->present), c->held), most);
 		s->present -= take;
 		s->resident -= take;

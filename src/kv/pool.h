@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/vec.h"
 #include "kv/evict.h"
 #include "kv/tree.h"
 
@@ -27,6 +28,16 @@ struct mc_pool;
 struct mc_lease {
 	uint32_t tail;
 	uint32_t held;
+};
+
+/* Prefixes of prompts, one after the other: the k-th is id[end[k-1] .. end[k]-1]. */
+struct mc_chains {
+	struct {
+		MC_VEC(uint64_t)
+	} id;
+	struct {
+		MC_VEC(uint32_t)
+	} end;
 };
 
 struct mc_pool_stats {
@@ -45,6 +56,12 @@ struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capaci
 			    const struct mc_evictor *evictor);
 /* What is to come, for an evictor that needs it (the others ignore it); borrowed. Before the first lease. */
 void mc_pool_foresee(struct mc_pool *pool, const struct mc_future *future);
+/*
+ * From now on what is evicted is noted, with all that is before it in its prompt, for a slower tier to keep
+ * (NULL: no longer). Borrowed; the caller empties it. Chains whose blocks are all in the one before are left
+ * out.
+ */
+void mc_pool_note_evicted(struct mc_pool *pool, struct mc_chains *chains);
 /* Frees memory alone: the tree, which still names the pool's blocks, can only be freed after it. NULL is
  * fine. */
 void mc_pool_free(struct mc_pool *pool);

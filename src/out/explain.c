@@ -27,6 +27,31 @@ static mc_time queue(const struct mc_score *s)
 	return s->queue;
 }
 
+/* "prefill 3", "SSD of prefill 3": of a node of the tree; name has 48 bytes. */
+static const char *where(const struct mc_explanation *x, uint32_t node, char *name)
+{
+	uint32_t nodes = x->n + x->n_decode;
+	bool ssd = node >= nodes;
+
+	node -= ssd ? nodes : 0;
+	snprintf(name, 48, "%s%s %u", ssd ? "SSD of " : "", node < x->n ? "prefill" : "decode",
+		 node < x->n ? node : node - x->n);
+	return name;
+}
+
+/* Where its parts come from. */
+static const char *from(const struct mc_explanation *x, const struct mc_score *s, char *buf, size_t n)
+{
+	size_t at = 0;
+	char name[48];
+
+	snprintf(buf, n, "-");
+	for (uint32_t k = 0; k < s->n_parts && at < n; k++)
+		at += (size_t)snprintf(buf + at, n - at, "%s%s", k ? ", " : "",
+				       where(x, s->part[k].node, name));
+	return buf;
+}
+
 /* Which branch of Algorithm 1, or which rule, in words. */
 static void because(const struct mc_report *report, const struct mc_explanation *x, char *buf, size_t n)
 {
@@ -34,15 +59,18 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
 	const struct mc_score *p = &x->decision.placed;
 	size_t at = 0;
+	char name[48];
 
-	if (p->source != MC_NONE)
+	if (p->n_parts) {
 		at = (size_t)snprintf(buf, n,
-				      "fetch branch: of the leading blocks prefill %u holds %u and prefill "
-				      "%u holds %u; %u > %u x %g, so the "
-				      "other %u are fetched and kept",
-				      p->prefill, p->local, p->source, p->hit, p->hit, p->local,
-				      s->conductor.balancing_threshold, p->hit - p->local);
-	else if (p->local && policy->fetches)
+				      "fetch branch: of the leading blocks prefill %u holds %u in DRAM",
+				      p->prefill, p->local);
+		for (uint32_t k = 0; k < p->n_parts; k++)
+			at += (size_t)snprintf(buf + at, n - at, ", %s gives those up to %u",
+					       where(x, p->part[k].node, name), p->part[k].to);
+		at += (size_t)snprintf(buf + at, n - at, "; balancing threshold %g",
+				       s->conductor.balancing_threshold);
+	} else if (p->local && policy->fetches)
 		at = (size_t)snprintf(buf, n,
 				      "local branch: of the leading blocks prefill %u holds %u, and nobody "
 				      "has more than %g times as many",
@@ -67,6 +95,7 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 static void prefill_table(FILE *out, const struct mc_explanation *x)
 {
 	struct mc_text_table *t = mc_text_table_new(8, 1);
+	char name[160];
 	static const char *const head[] = {"prefill",   "holds",        "cached at start", "from",
 					   "T_queue s", "T_transfer s", "T_prefill s",     "total s"};
 
@@ -79,10 +108,7 @@ static void prefill_table(FILE *out, const struct mc_explanation *x)
 		mc_text_cell(t, "%s %u", chosen ? "*" : " ", i);
 		mc_text_cell(t, "%u", s->local);
 		mc_text_cell(t, "%u", s->hit);
-		if (s->source == MC_NONE)
-			mc_text_cell(t, "-");
-		else
-			mc_text_cell(t, "%u", s->source);
+		mc_text_cell(t, "%s", from(x, s, name, sizeof name));
 		mc_text_cell(t, "%.3f", mc_time_to_s(s->queue));
 		mc_text_cell(t, "%.3f", mc_time_to_s(s->transfer));
 		mc_text_cell(t, "%.3f", mc_time_to_s(s->compute));
@@ -158,15 +184,24 @@ static void explain_text(FILE *out, const struct mc_report *report, const struct
 	aftermath(out, row);
 }
 
-static json_t *score_json(const struct mc_score *s, bool chosen)
+static json_t *score_json(const struct mc_explanation *x, const struct mc_score *s, bool chosen)
 {
-	json_t *o = json_object();
+	json_t *o = json_object(), *parts = json_array();
+	char name[48];
 
 	mc_json_int(o, "prefill", s->prefill);
 	json_object_set_new(o, "chosen", json_boolean(chosen));
 	mc_json_int(o, "local_blocks", s->local);
 	mc_json_int(o, "hit_blocks", s->hit);
-	json_object_set_new(o, "source", s->source == MC_NONE ? json_null() : json_integer(s->source));
+	json_object_set_new(o, "parts", parts);
+	for (uint32_t k = 0; k < s->n_parts; k++) {
+		json_t *part = json_object();
+
+		mc_json_text(part, "from", where(x, s->part[k].node, name));
+		mc_json_int(part, "first_block", s->part[k].from);
+		mc_json_int(part, "end_block", s->part[k].to);
+		json_array_append_new(parts, part);
+	}
 	mc_json_real(o, "queue_s", mc_time_to_s(s->queue));
 	mc_json_real(o, "transfer_s", mc_time_to_s(s->transfer));
 	mc_json_real(o, "prefill_s", mc_time_to_s(s->compute));
@@ -212,7 +247,8 @@ static void explain_json(FILE *out, const struct mc_report *report, const struct
 	for (uint32_t i = 0; i < x->n && !x->decision.refusal; i++) {
 		bool chosen = i == x->decision.placed.prefill;
 
-		json_array_append_new(all, score_json(chosen ? &x->decision.placed : &x->score[i], chosen));
+		json_array_append_new(all,
+				      score_json(x, chosen ? &x->decision.placed : &x->score[i], chosen));
 	}
 	json_object_set_new(doc, "prefill", all);
 	all = json_array();

@@ -50,7 +50,16 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		       list);
 	if (s->kv.dram_bytes)
 		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
+	if (!strcmp(s->kv.ssd_write, "never")) {
+		static const char reason[] = "there is no SSD tier (kv.ssd_write)";
+
+		ignore(conf, "kv.ssd_tokens", reason, list);
+		ignore(conf, "kv.ssd_bytes", reason, list);
+		ignore(conf, "kv.ssd_staging_bytes", reason, list);
+		ignore(conf, "kv.ssd_evict", reason, list);
+	}
 	if (!strcmp(s->kv.pool, "off")) {
+		ignore(conf, "kv.ssd_write", "nothing is cached (kv.pool)", list);
 		ignore(conf, "kv.evict", "nothing is cached (kv.pool)", list);
 		ignore(conf, "kv.decode_share", "nothing is cached (kv.pool)", list);
 	}

@@ -82,8 +82,12 @@ static void cache(json_t *o, const struct mc_result *r, const struct mc_metrics 
 	mc_json_real(x, "hit_ratio", m->hit_ratio);
 	mc_json_int(x, "local_hit_tokens", m->local_hit_tokens);
 	mc_json_int(x, "remote_hit_tokens", m->remote_hit_tokens);
-	mc_json_int(x, "ssd_hit_tokens", 0);
+	mc_json_int(x, "ssd_hit_tokens", m->ssd_hit_tokens);
 	mc_json_int(x, "fetched_bytes", (int64_t)r->fetched_bytes);
+	mc_json_int(x, "ssd_read_bytes", (int64_t)r->ssd_read_bytes);
+	mc_json_int(x, "ssd_written_bytes", (int64_t)r->ssd_written_bytes);
+	mc_json_int(x, "ssd_evicted_blocks", (int64_t)r->ssd_evicted_blocks);
+	mc_json_int(x, "ssd_unstored_blocks", (int64_t)r->ssd_unstored_blocks);
 	mc_json_int(x, "evicted_blocks", (int64_t)r->evicted_blocks);
 	mc_json_int(x, "unstored_blocks", (int64_t)r->unstored_blocks);
 }

@@ -89,7 +89,7 @@ static void parts(FILE *out, const struct mc_report *report)
 	const struct mc_metrics *m = report->metrics;
 	const struct mc_result *r = report->result;
 	double input = m->input_tokens ? (double)m->input_tokens : 1;
-	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED], link[64] = "none";
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED], n2[MC_GROUPED], link[64] = "none";
 
 	if (m->busiest_link != MC_NONE)
 		mc_cluster_link_name(r, m->busiest_link, link, sizeof link);
@@ -99,6 +99,15 @@ static void parts(FILE *out, const struct mc_report *report)
 		"cache hits", 100 * m->hit_ratio, mc_units_format_count((double)m->input_tokens, a),
 		100 * (double)m->local_hit_tokens / input, 100 * (double)m->remote_hit_tokens / input,
 		mc_units_format_bytes(r->fetched_bytes, b), mc_text_grouped((int64_t)r->evicted_blocks, n));
+	if (r->ssd_written_bytes > 0 || m->ssd_hit_tokens)
+		fprintf(out,
+			"%-11s %.1f %% of prompt tokens read from SSD (%s); %s written, %s blocks evicted, "
+			"%s not written\n",
+			"", 100 * (double)m->ssd_hit_tokens / input,
+			mc_units_format_bytes(r->ssd_read_bytes, b),
+			mc_units_format_bytes(r->ssd_written_bytes, a),
+			mc_text_grouped((int64_t)r->ssd_evicted_blocks, n),
+			mc_text_grouped((int64_t)r->ssd_unstored_blocks, n2));
 	fprintf(
 	    out,
 	    "%-11s compute %.3f s, with cache load %.3f s, queue %.3f s, fetch wait %.3f s; %.1f %% busy\n",

@@ -34,8 +34,16 @@ static void when(FILE *out, bool happened, mc_time t)
 		fprintf(out, ",%s%" PRIu64 ".%09" PRIu64, t < 0 ? "-" : "", ns / 1000000000, ns % 1000000000);
 }
 
-static void row(FILE *out, int64_t i, const struct mc_row *r)
+static void source(FILE *out, const struct mc_result *r, uint32_t node)
 {
+	char name[32];
+
+	text(out, node == MC_NONE ? "" : mc_cluster_node_name(r, node, name, sizeof name));
+}
+
+static void row(FILE *out, const struct mc_result *all, int64_t i)
+{
+	const struct mc_row *r = &all->row[i];
 	bool placed = r->prefill != MC_NONE, started = r->prefill_start >= 0, first = r->prefill_end >= 0;
 	bool over = first && r->handover_end >= 0 && r->output > 1, done = r->outcome == MC_COMPLETED;
 
@@ -44,12 +52,13 @@ static void row(FILE *out, int64_t i, const struct mc_row *r)
 	when(out, r->decided >= 0, r->decided);
 	node(out, r->prefill);
 	node(out, r->decode);
-	node(out, r->source);
+	source(out, all, r->source);
+	source(out, all, r->ssd_source);
 	whole(out, r->input);
 	whole(out, r->output);
 	whole(out, r->local_hit);
 	whole(out, r->remote_hit);
-	whole(out, 0);
+	whole(out, r->ssd_hit);
 	when(out, started, r->prefill_start - r->decided);
 	when(out, started, r->fetch_wait);
 	fprintf(out, first ? ",%.9f,%.9f" : ",,", r->compute_s, r->load_s);
@@ -68,14 +77,15 @@ static void row(FILE *out, int64_t i, const struct mc_row *r)
 
 void mc_out_requests_csv(FILE *out, const struct mc_result *r)
 {
-	fputs("request,arrival_s,decided_s,prefill_instance,decode_node,source_instance,input_tokens,output_"
-	      "tokens,"
-	      "local_hit_tokens,remote_hit_tokens,ssd_hit_tokens,queue_s,fetch_wait_s,compute_s,load_s,"
-	      "prefill_start_s,"
-	      "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted\n",
-	      out);
+	fputs(
+	    "request,arrival_s,decided_s,prefill_instance,decode_node,source,ssd_source,input_tokens,output_"
+	    "tokens,"
+	    "local_hit_tokens,remote_hit_tokens,ssd_hit_tokens,queue_s,fetch_wait_s,compute_s,load_s,"
+	    "prefill_start_s,"
+	    "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted\n",
+	    out);
 	for (int64_t i = 0; i < r->n_rows; i++)
-		row(out, i, &r->row[i]);
+		row(out, r, i);
 }
 
 void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)

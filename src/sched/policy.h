@@ -11,14 +11,24 @@
 
 #include "sched/view.h"
 
+/* Blocks from .. to-1 of a prompt, read from one node's pool: DRAM, or SSD (mc_view_ssd). */
+struct mc_part {
+	uint32_t node; /* in the tree */
+	uint32_t from, to;
+};
+
+#define MC_PARTS 3 /* its own SSD, another node's DRAM, another node's SSD */
+
 /* What placing a prompt at one instance would mean: the terms of Algorithm 1. */
 struct mc_score {
-	uint32_t prefill; /* instance */
-	uint32_t local;   /* leading blocks that it holds */
-	uint32_t
-	    hit; /* leading blocks that it will hold when prefill starts: local, or all that the source has */
-	uint32_t source; /* instance that sends blocks local .. hit-1; MC_NONE: no fetch */
-	mc_time queue, transfer, compute, total; /* T_queue, T_transfer, T_prefill and their sum */
+	uint32_t prefill;                        /* instance */
+	uint32_t local;                          /* leading blocks that its DRAM holds */
+	uint32_t ssd;                            /* leading blocks that its SSD holds; 0 without one */
+	uint32_t hit;                            /* leading blocks that need no computing */
+	uint32_t n_parts;                        /* 0: hit is local */
+	struct mc_part part[MC_PARTS];           /* blocks local .. hit-1, in order; moved side by side */
+	mc_time queue, transfer, compute, total; /* T_queue, T_transfer (of the slowest part), T_prefill and
+						    their sum */
 };
 
 struct mc_policy_params {

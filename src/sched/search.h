@@ -12,10 +12,16 @@
 
 #include "sched/policy.h"
 
-/* The best resident match over all instances. */
+/* The best resident match over all nodes that may be fetched from. */
 struct mc_match {
-	uint32_t blocks; /* m*: leading blocks that some instance holds, resident; 0: none */
-	uint32_t source; /* the holder with the fewest running sends, then the lowest number; MC_NONE: none */
+	uint32_t blocks; /* leading blocks that some node has; 0: none */
+	uint32_t source; /* who has them with the fewest running sends (reads), then the lowest number;
+			    MC_NONE: not looked for yet */
+};
+
+/* m* by tier. */
+struct mc_found {
+	struct mc_match dram, ssd;
 };
 
 struct mc_search {
@@ -23,14 +29,23 @@ struct mc_search {
 	double threshold; /* fetch when m* > m_i x threshold */
 };
 
-/* m* without its source. */
-struct mc_match mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt);
-/* Fill in the source of a match with blocks > 0. */
-void mc_search_source(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_match *best);
-/* The terms of Algorithm 1 at instance i, which holds `local` leading blocks. best->source is filled in when
- * it is needed. */
+/* What may be fetched of a prompt, without the sources. Nothing where the view has none. */
+struct mc_found mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt);
+/* Nodes that may be fetched from have numbers below this. */
+uint32_t mc_search_sources(const struct mc_view *view);
+/* Leading blocks that instance i's SSD has. */
+uint32_t mc_search_ssd(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i);
+/*
+ * The terms of Algorithm 1 at io->prefill, which holds io->local leading blocks in DRAM and io->ssd on its
+ * SSD. With SSDs there are up to four ways: m_i with and without its own SSD, m* with and without other
+ * nodes' SSDs; the one with the least total is taken, and each is Algorithm 1 as it stands. Sources are
+ * filled in when they are needed.
+ */
 void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-		     struct mc_match *best, struct mc_score *io);
+		     struct mc_found *best, struct mc_score *io);
+/* A lower bound of transfer + prefill at any instance that holds at most `local` blocks in any tier. */
+mc_time mc_search_bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+			const struct mc_found *best, uint32_t local);
 
 void mc_search_run(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		   struct mc_score *out);

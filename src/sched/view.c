@@ -7,7 +7,8 @@
 
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode)
 {
-	*view = (struct mc_view){.n_prefill = n_prefill, .n_decode = n_decode, .sources = MC_SOURCES_PREFILL};
+	*view = (struct mc_view){
+	    .n_prefill = n_prefill, .n_decode = n_decode, .sources = MC_SOURCES_PREFILL, .ssd = MC_NONE};
 	view->prefill = mc_xcalloc(n_prefill, sizeof *view->prefill);
 	view->decode = mc_xcalloc(n_decode, sizeof *view->decode);
 	view->node = mc_xcalloc(n_prefill + n_decode, sizeof *view->node);

@@ -26,6 +26,7 @@ struct mc_view_prefill {
 struct mc_view_node {
 	uint32_t sends; /* transfers that it is the source of and that run at full speed (fetches, late
 			   hand-overs) */
+	uint32_t reads; /* reads of its SSD that run */
 };
 
 /* A decode instance, with the requests assigned to it, those still in prefill included. */
@@ -53,7 +54,9 @@ struct mc_view {
 	uint32_t n_prefill, n_decode;
 	struct mc_view_prefill *prefill;
 	struct mc_view_decode *decode;
-	struct mc_view_node *node;   /* n_prefill + n_decode */
+	struct mc_view_node *node; /* n_prefill + n_decode */
+	uint32_t ssd; /* the SSD of node k is node ssd + k of the tree; MC_NONE: there are none. Decode
+	instances have one only where they are sources */
 	struct mc_rank prefill_rank; /* by free_at */
 	struct mc_rank decode_rank;  /* by load */
 };
@@ -69,7 +72,8 @@ struct mc_prompt {
 	uint32_t n_steps;
 };
 
-/* cost, tree, block_tokens, group, chunk are set by the caller afterwards; sources are prefill instances. */
+/* cost, tree, block_tokens, group, chunk are set by the caller afterwards; sources are prefill instances,
+ * there are no SSDs. */
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode);
 void mc_view_fini(struct mc_view *view);
 
@@ -89,6 +93,12 @@ static inline mc_time mc_view_queue(const struct mc_view *view, uint32_t i)
 static inline uint32_t mc_view_decode_node(const struct mc_view *view, uint32_t i)
 {
 	return view->n_prefill + i;
+}
+
+/* The node that a node of the tree belongs to: itself, or the one whose SSD it is. */
+static inline uint32_t mc_view_home(const struct mc_view *view, uint32_t node)
+{
+	return node < view->ssd ? node : node - view->ssd;
 }
 
 /* How many nodes make it up, with their NICs. */

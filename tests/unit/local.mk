@@ -36,6 +36,7 @@ UNIT_TESTS = \
 	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \
+	%D%/test_tiers \
 	%D%/test_topology \
 	%D%/test_trace_gen \
 	%D%/test_trace_input \

@@ -36,6 +36,7 @@ static inline void made_row(struct made *m, struct mc_row *r, mc_time arrival)
 			     .prefill = MC_NONE,
 			     .decode = MC_NONE,
 			     .source = MC_NONE,
+			     .ssd_source = MC_NONE,
 			     .counted = arrival >= m->scenario.run.warmup};
 	if (fate == 0)
 		return; /* not even decided */
@@ -109,7 +110,7 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 	r->sample = m->scenario.run.sample;
 	r->n_prefill = r->n_decode = 2;
 	r->prefill_group = 1;
-	r->n_links = 8;
+	r->n_links = r->n_net_links = 8;
 	r->n_rows = n;
 	r->row = mc_xcalloc((size_t)n, sizeof *r->row);
 	for (int64_t i = 0; i < n; i++) {

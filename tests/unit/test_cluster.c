@@ -204,6 +204,7 @@ static void random_scenario(struct setup *u, uint64_t *r)
 	static const char *const decode[] = {"least-loaded", "random", "round-robin"};
 	static const char *const pool[] = {"prefill", "global", "local", "off"};
 	uint64_t evictors = 0;
+	static const char *const ssd_write[] = {"never", "evict", "through"};
 	int64_t group = 1 + (int64_t)draw(r, 3);
 
 	while (mc_evictors_names[evictors])
@@ -223,6 +224,13 @@ static void random_scenario(struct setup *u, uint64_t *r)
 	setup_set(u, "kv.pool=%s", pool[draw(r, 4)]);
 	setup_set(u, "kv.decode_share=%g", (double)draw(r, 3) / 2);
 	setup_set(u, "kv.evict=%s", mc_evictors_names[draw(r, evictors)]);
+	setup_set(u, "kv.ssd_write=%s", ssd_write[draw(r, 3)]);
+	setup_set(u, "kv.ssd_tokens=%d", 200 + (int)draw(r, 2) * 9000);
+	setup_set(u, "kv.ssd_staging_bytes=%d", draw(r, 3) ? 10000000 : 300000);
+	u->cost.ssd_read_bytes_per_s = draw(r, 2) ? 1e8 : 1e7;
+	u->cost.ssd_write_bytes_per_s = draw(r, 2) ? 5e7 : 1e6;
+	u->cost.ssd_latency_s = 1e-4;
+	setup_set(u, "kv.ssd_evict=%s", mc_evictors_names[draw(r, evictors)]);
 	u->cost.net_bytes_per_s = draw(r, 2) ? 1e9 : 1e7;
 	u->cost.vram_kv_tokens = 6200 + (int64_t)draw(r, 20000);
 }
@@ -237,12 +245,13 @@ static void same_rows(const struct mc_result *a, const struct mc_result *b)
 		ck_assert_uint_eq(a->row[i].prefill, b->row[i].prefill);
 		ck_assert_uint_eq(a->row[i].local_hit, b->row[i].local_hit);
 		ck_assert_uint_eq(a->row[i].remote_hit, b->row[i].remote_hit);
+		ck_assert_uint_eq(a->row[i].ssd_hit, b->row[i].ssd_hit);
 	}
 }
 
 START_TEST(conservation_on_random_scenarios)
 {
-	uint64_t rnd = 7;
+	uint64_t rnd = 7, ssd_hits = 0;
 
 	for (int round = 0; round < 150; round++) {
 		struct setup u;
@@ -254,6 +263,8 @@ START_TEST(conservation_on_random_scenarios)
 		add_sessions(&u, rnd, 10 + (int)draw(&rnd, 150));
 		setup_run(&u, &a);
 		for (int64_t i = 0; i < a.n_rows; i++)
+			ssd_hits += a.row[i].ssd_hit;
+		for (int64_t i = 0; i < a.n_rows; i++)
 			done += a.row[i].outcome == MC_COMPLETED || a.row[i].outcome == MC_REJECTED;
 		ck_assert_int_eq(done, u.trace.n);
 		setup_set(&u, "run.fast_forward=false");
@@ -264,6 +275,7 @@ START_TEST(conservation_on_random_scenarios)
 		mc_result_fini(&b);
 		setup_fini(&u);
 	}
+	ck_assert_uint_gt(ssd_hits, 20000);
 }
 END_TEST
 

@@ -158,22 +158,30 @@ static void lawful(const struct mc_policy *policy, const struct world *w, const 
 	ck_assert_int_eq(s->queue, mc_view_queue(v, s->prefill));
 	ck_assert_int_eq(s->compute, mc_view_prefill_time(v, p->tokens, hit));
 	ck_assert_int_eq(s->total, s->queue + s->transfer + s->compute);
-	if (s->source == MC_NONE) {
+	if (!s->n_parts) {
 		ck_assert_uint_eq(s->hit, s->local);
 		ck_assert_int_eq(s->transfer, 0);
 		return;
 	}
 	ck_assert(policy->fetches);
-	ck_assert_uint_lt(s->source, v->n_prefill);
-	ck_assert_uint_ne(s->source, s->prefill);
+	ck_assert_uint_eq(s->n_parts, 1);
+	ck_assert_uint_lt(s->part[0].node, v->n_prefill);
+	ck_assert_uint_ne(s->part[0].node, s->prefill);
+	ck_assert_uint_eq(s->part[0].from, s->local);
+	ck_assert_uint_eq(s->part[0].to, s->hit);
 	ck_assert_uint_gt(s->hit, s->local);
-	ck_assert_uint_ge(mc_tree_match_resident(v->tree, p->step, p->n_steps, s->source), s->hit);
+	ck_assert_uint_ge(mc_tree_match_resident(v->tree, p->step, p->n_steps, s->part[0].node), s->hit);
 	ck_assert_int_gt(s->transfer, 0);
+}
+
+static uint32_t source(const struct mc_score *s)
+{
+	return s->n_parts ? s->part[0].node : MC_NONE;
 }
 
 static bool same_score(const struct mc_score *a, const struct mc_score *b)
 {
-	return a->prefill == b->prefill && a->source == b->source && a->hit == b->hit && a->total == b->total;
+	return a->prefill == b->prefill && source(a) == source(b) && a->hit == b->hit && a->total == b->total;
 }
 
 /* Twins of one seed always agree; others may differ only where a policy says that it reads the seed or the
@@ -199,7 +207,7 @@ START_TEST(every_policy_on_random_views)
 			ck_assert(same_score(&s[0], &s[1]));
 			seeds_differ += !same_score(&s[0], &s[2]);
 			thresholds_differ += !same_score(&s[0], &s[3]);
-			fetches += s[0].source != MC_NONE;
+			fetches += s[0].n_parts > 0;
 			world_fini(&w);
 		}
 		ck_assert_msg((seeds_differ > 0) == p->uses_seed, "%s: uses_seed", p->name);
@@ -276,7 +284,7 @@ static struct choices choose(const struct mc_policy *p)
 
 		p->place(state, &w.view, &prompt, &s);
 		c.at[k] = s.prefill;
-		c.from[k] = s.source;
+		c.from[k] = source(&s);
 	}
 	policy_free(p, state);
 	world_fini(&w);
@@ -380,17 +388,17 @@ START_TEST(terms_of_a_fetch)
 	struct world w;
 	struct mc_prompt p = telling_world(&w);
 	struct mc_search s = {true, 1.5};
-	struct mc_match best;
+	struct mc_found best;
 	struct mc_score at = {.prefill = 1};
 
 	hold(&w, 1, w.id, 2);
 	p.n_steps = mc_tree_trail(w.tree, w.id, p.n_blocks, w.step);
 	best = mc_search_best(&w.view, &p);
-	ck_assert_uint_eq(best.blocks, 4);
+	ck_assert_uint_eq(best.dram.blocks, 4);
 	at.local = mc_view_match(&w.view, &p, 1);
 	ck_assert_uint_eq(at.local, 2);
 	mc_search_score(&s, &w.view, &p, &best, &at);
-	ck_assert_uint_eq(at.source, 0);
+	ck_assert_uint_eq(source(&at), 0);
 	ck_assert_int_eq(at.transfer, mc_time_from_s(0.2001));
 	ck_assert_int_eq(at.compute, mc_time_from_s(0.114));
 	w.view.group = 2;
@@ -398,7 +406,7 @@ START_TEST(terms_of_a_fetch)
 	ck_assert_int_eq(at.transfer, mc_time_from_s(0.1001));
 	s.threshold = 2;
 	mc_search_score(&s, &w.view, &p, &best, &at);
-	ck_assert_uint_eq(at.source, MC_NONE);
+	ck_assert_uint_eq(at.n_parts, 0);
 	ck_assert_uint_eq(at.hit, 2);
 	ck_assert_int_eq(at.transfer, 0);
 	world_fini(&w);

@@ -13,7 +13,8 @@ struct world {
 	struct mc_cost cost;
 	struct mc_view view;
 	struct mc_tree *tree;
-	struct mc_pool **pool;
+	struct mc_pool **pool; /* DRAM of every node, then their SSDs */
+	uint32_t pools;
 	struct mc_lease *lease; /* those still promised */
 	size_t n_leases;
 	uint32_t *lease_at;
@@ -34,8 +35,17 @@ static uint32_t make_prompt(uint64_t k, uint64_t *id)
 
 static void world_init(struct world *w, uint64_t *rnd, uint32_t nodes)
 {
-	*w = (struct world){.cost = plain_cost(), .tree = mc_tree_new()};
-	mc_view_init(&w->view, nodes, 1);
+	uint32_t decode = 1 + (uint32_t)draw(rnd, 3), all = nodes + decode;
+	bool ssd = draw(rnd, 3) > 0;
+
+	*w = (struct world){.cost = plain_cost(), .tree = mc_tree_new(), .pools = ssd ? 2 * all : all};
+	mc_tree_groups(w->tree, nodes, all);
+	mc_view_init(&w->view, nodes, decode);
+	w->view.sources = (enum mc_sources)draw(rnd, 3);
+	if (ssd)
+		w->view.ssd = all;
+	w->cost.ssd_read_bytes_per_s = w->cost.net_bytes_per_s * (draw(rnd, 2) ? 3 : 0.2);
+	w->cost.ssd_latency_s = 1e-4;
 	w->view.cost = &w->cost;
 	w->view.tree = w->tree;
 	w->view.block_tokens = 16;
@@ -46,15 +56,18 @@ static void world_init(struct world *w, uint64_t *rnd, uint32_t nodes)
 		w->cost.pf_load_overlaps = true;
 	if (draw(rnd, 5) == 0)
 		w->cost.pf_load = 2e-4; /* loading costs more than computing */
-	w->pool = mc_xcalloc(nodes, sizeof *w->pool);
-	w->lease = mc_xcalloc(nodes * 8, sizeof *w->lease);
-	w->lease_at = mc_xcalloc(nodes * 8, sizeof *w->lease_at);
-	for (uint32_t i = 0; i < nodes; i++) {
-		w->pool[i] = mc_pool_new(w->tree, i, 60, mc_evictor_find("lru"));
+	w->pool = mc_xcalloc(w->pools, sizeof *w->pool);
+	w->lease = mc_xcalloc(w->pools * 8, sizeof *w->lease);
+	w->lease_at = mc_xcalloc(w->pools * 8, sizeof *w->lease_at);
+	for (uint32_t i = 0; i < w->pools; i++)
+		w->pool[i] = mc_pool_new(w->tree, i, i < all ? 60 : 120, mc_evictor_find("lru"));
+	for (uint32_t i = 0; i < all; i++) {
 		w->view.node[i].sends = (uint32_t)draw(rnd, 3);
-		mc_view_prefill_set(&w->view, i, w->view.now + (mc_time)draw(rnd, 4) * 3000000 - 6000000);
+		w->view.node[i].reads = (uint32_t)draw(rnd, 3);
 	}
 	for (uint32_t i = 0; i < nodes; i++)
+		mc_view_prefill_set(&w->view, i, w->view.now + (mc_time)draw(rnd, 4) * 3000000 - 6000000);
+	for (uint32_t i = 0; i < w->pools - (w->view.sources == MC_SOURCES_ALL ? 0 : ssd ? decode : 0); i++)
 		for (uint64_t k = draw(rnd, 8); k-- > 0;) {
 			uint64_t id[DEPTH];
 			uint32_t n = make_prompt(draw(rnd, 4096), id);
@@ -74,7 +87,7 @@ static void world_fini(struct world *w)
 {
 	for (size_t k = 0; k < w->n_leases; k++)
 		mc_pool_release(w->pool[w->lease_at[k]], &w->lease[k]);
-	for (uint32_t i = 0; i < w->view.n_prefill; i++)
+	for (uint32_t i = 0; i < w->pools; i++)
 		mc_pool_free(w->pool[i]);
 	mc_tree_free(w->tree);
 	mc_view_fini(&w->view);
@@ -99,7 +112,14 @@ static void same_choice(struct world *w, uint64_t *rnd)
 	ck_assert_uint_eq(fast.prefill, slow.prefill);
 	ck_assert_uint_eq(fast.local, slow.local);
 	ck_assert_uint_eq(fast.hit, slow.hit);
-	ck_assert_uint_eq(fast.source, slow.source);
+	ck_assert_uint_eq(fast.ssd, slow.ssd);
+	ck_assert_uint_eq(fast.n_parts, slow.n_parts);
+	for (uint32_t k = 0; k < fast.n_parts; k++) {
+		ck_assert_uint_eq(fast.part[k].node, slow.part[k].node);
+		ck_assert_uint_eq(fast.part[k].from, k ? fast.part[k - 1].to : fast.local);
+		ck_assert_uint_eq(fast.part[k].to, slow.part[k].to);
+	}
+	ck_assert_uint_eq(fast.hit, fast.n_parts ? fast.part[fast.n_parts - 1].to : fast.local);
 	ck_assert_int_eq(fast.total, slow.total);
 }
 
@@ -159,12 +179,14 @@ START_TEST(fetch_when_it_pays)
 	mc_view_prefill_set(&v, 0, mc_time_from_s(0.45));
 	mc_search_run(&global, &v, &p, &s);
 	ck_assert_uint_eq(s.prefill, 1);
-	ck_assert_uint_eq(s.source, 0);
+	ck_assert_uint_eq(s.n_parts, 1);
+	ck_assert_uint_eq(s.part[0].node, 0);
+	ck_assert_uint_eq(s.part[0].from, 0);
 	ck_assert_uint_eq(s.hit, 4);
 	ck_assert_int_eq(s.transfer, mc_time_from_s(0.4001));
 	mc_search_run(&local, &v, &p, &s); /* 526 ms on node 1 against 450 + 114 on node 0 */
 	ck_assert_uint_eq(s.prefill, 1);
-	ck_assert_uint_eq(s.source, MC_NONE);
+	ck_assert_uint_eq(s.n_parts, 0);
 	v.node[0].sends = 1; /* a busy sender halves the share: 800.1 + 114 against 564 */
 	mc_search_run(&global, &v, &p, &s);
 	ck_assert_uint_eq(s.prefill, 0);
@@ -172,6 +194,108 @@ START_TEST(fetch_when_it_pays)
 		mc_pool_free(pool[i]);
 	mc_tree_free(tree);
 	mc_view_fini(&v);
+}
+END_TEST
+
+static void keep(struct mc_pool *pool, const uint64_t *id, uint32_t n)
+{
+	struct mc_lease l = mc_pool_acquire(pool, id, n);
+
+	mc_pool_commit(pool, &l, 0, n);
+	mc_pool_release(pool, &l);
+}
+
+/* Of ten blocks of 1,000 tokens node 0 has one in DRAM and three on its SSD, node 1 has five in DRAM, and
+ * seven on its SSD. */
+struct tiers {
+	struct mc_cost cost;
+	struct mc_tree *tree;
+	uint64_t id[10];
+	struct mc_step way[10];
+	struct mc_pool *pool[6];
+	struct mc_view v;
+	struct mc_prompt p;
+};
+
+static void tiers_init(struct tiers *t)
+{
+	static const uint32_t kept[6] = {1, 5, 0, 3, 7, 0};
+
+	*t = (struct tiers){.cost = plain_cost(), .tree = mc_tree_new()};
+	mc_tree_groups(t->tree, 2, 3);
+	mc_view_init(&t->v, 2, 1);
+	t->v.cost = &t->cost;
+	t->v.tree = t->tree;
+	t->v.block_tokens = 1000;
+	t->v.group = 1;
+	t->v.chunk = 1000;
+	t->v.ssd = 3;
+	t->cost.net_bytes_per_s = 1e9;
+	t->cost.ssd_read_bytes_per_s = 1e8;
+	t->cost.ssd_latency_s = 1e-3;
+	for (uint64_t k = 0; k < 10; k++)
+		t->id[k] = 11 + k;
+	for (uint32_t i = 0; i < 6; i++) {
+		t->pool[i] = mc_pool_new(t->tree, i, 10, mc_evictor_find("lru"));
+		keep(t->pool[i], t->id, kept[i]);
+	}
+	t->p = (struct mc_prompt){.tokens = 10000, .block = t->id, .n_blocks = 10, .step = t->way};
+	t->p.n_steps = mc_tree_trail(t->tree, t->id, 10, t->way);
+}
+
+static struct mc_score score_of_node_0(struct tiers *t, double threshold)
+{
+	struct mc_search s = {true, threshold};
+	struct mc_found best = mc_search_best(&t->v, &t->p);
+	struct mc_score at = {.prefill = 0, .local = 1, .ssd = mc_search_ssd(&t->v, &t->p, 0)};
+
+	ck_assert_uint_eq(at.ssd, 3);
+	ck_assert_uint_eq(best.dram.blocks, 5);
+	ck_assert_uint_eq(best.ssd.blocks, 7);
+	mc_search_score(&s, &t->v, &t->p, &best, &at);
+	return at;
+}
+
+static void same_part(const struct mc_part *part, uint32_t node, uint32_t from, uint32_t to)
+{
+	ck_assert_uint_eq(part->node, node);
+	ck_assert_uint_eq(part->from, from);
+	ck_assert_uint_eq(part->to, to);
+}
+
+/* By hand. Computing is 0.1 ms a token and more, loading one from DRAM 1 us. */
+START_TEST(parts_from_every_tier)
+{
+	struct mc_score at;
+	struct tiers t;
+
+	tiers_init(&t);
+	/* Two blocks of its own SSD take 21 ms; so do two of the other's and their 0.1 ms of start-up. From
+	 * DRAM, the four that it lacks take 4.1 ms: without its own SSD all is there as soon. */
+	at = score_of_node_0(&t, 1);
+	ck_assert_uint_eq(at.n_parts, 2);
+	same_part(&at.part[0], 1, 1, 5);
+	same_part(&at.part[1], 4, 5, 7);
+	ck_assert_uint_eq(at.hit, 7);
+	ck_assert_int_eq(at.transfer, mc_time_from_s(1e-3 + 1e-4 + 2e6 / 1e8));
+	/* A node that sends much: its own SSD is the better source, and all three move side by side. */
+	t.v.node[1].sends = 399;
+	at = score_of_node_0(&t, 1);
+	ck_assert_uint_eq(at.n_parts, 3);
+	same_part(&at.part[0], 3, 1, 3);
+	same_part(&at.part[1], 1, 3, 5);
+	same_part(&at.part[2], 4, 5, 7);
+	ck_assert_int_eq(at.transfer, mc_time_from_s(1e-3 + 1e-4 + 2e6 / 2.5e6));
+	/* Its SSD alone, when all else would take longer than computing: 5 < 2 x 3. */
+	t.v.node[1].sends = 99999;
+	at = score_of_node_0(&t, 2);
+	ck_assert_uint_eq(at.n_parts, 1);
+	same_part(&at.part[0], 3, 1, 3);
+	ck_assert_int_eq(at.transfer, mc_time_from_s(1e-3 + 2e6 / 1e8));
+	for (uint32_t i = 0; i < 6; i++)
+		mc_pool_free(t.pool[i]);
+	mc_tree_free(t.tree);
+	mc_view_fini(&t.v);
 }
 END_TEST
 
@@ -214,6 +338,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, search_equals_scan);
 	tcase_add_test(t, fetch_when_it_pays);
+	tcase_add_test(t, parts_from_every_tier);
 	tcase_add_test(t, last_token_is_computed);
 	tcase_add_test(t, group_prediction);
 	suite_add_tcase(s, t);

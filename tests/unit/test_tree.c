@@ -1,9 +1,12 @@
 /* The prefix tree: how prompts cut it into runs, and that it forgets what nobody holds. test_pool compares it
  * with naive pools. */
+#include <string.h>
+
 #include "unit.h"
 
 #include "base/hash.h"
 #include "kv/pool.h"
+#include "kv_prompts.h"
 
 enum { N = 40 };
 
@@ -130,6 +133,57 @@ START_TEST(forgets_what_nobody_holds)
 }
 END_TEST
 
+/* Keep in the second pool what the first evicts. No chain says what the one before it has said. */
+static void spill(struct world *w, struct mc_chains *chains)
+{
+	uint32_t from = 0, before = 0;
+
+	for (size_t k = 0; k < chains->end.n; k++) {
+		const uint64_t *id = chains->id.at + from;
+		uint32_t n = chains->end.at[k] - from;
+
+		ck_assert(!k || before < n || memcmp(id - before, id, n * sizeof *id));
+		store(w->pool[1], id, n);
+		before = n;
+		from = chains->end.at[k];
+	}
+	chains->id.n = chains->end.n = 0;
+}
+
+/* Whatever the first pool evicts is noted with all that is before it: with a second pool nothing is ever
+ * lost. */
+START_TEST(evicted_is_noted)
+{
+	for (const struct mc_evictor *const *e = mc_evictors; *e; e++) {
+		struct world w = {.tree = mc_tree_new()};
+		struct mc_chains chains = {0};
+		struct rng rnd = {77};
+		uint64_t id[400][24];
+		uint32_t n[400], steps;
+
+		if ((*e)->foresee)
+			continue;
+		w.pool[0] = mc_pool_new(w.tree, 0, 40, *e);
+		w.pool[1] = mc_pool_new(w.tree, 1, 100000, mc_evictor_find("lru"));
+		mc_pool_note_evicted(w.pool[0], &chains);
+		for (int p = 0; p < 400; p++) {
+			n[p] = prompt(&rnd, 24, id[p]);
+			store(w.pool[0], id[p], n[p]);
+			spill(&w, &chains);
+			for (int k = p; k >= 0; k -= 1 + p / 20) {
+				steps = mc_tree_trail(w.tree, id[k], n[k], w.way);
+				ck_assert(mc_tree_match(w.tree, w.way, steps, 0) == n[k] ||
+					  mc_tree_match(w.tree, w.way, steps, 1) == n[k]);
+			}
+		}
+		ck_assert_uint_gt(mc_pool_stats(w.pool[0]).evicted, 1000);
+		mc_vec_fini(&chains.id);
+		mc_vec_fini(&chains.end);
+		world_free(&w);
+	}
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("tree");
@@ -139,6 +193,7 @@ static Suite *suite(void)
 	tcase_add_test(t, best_match_is_resident);
 	tcase_add_test(t, leases_survive_cuts);
 	tcase_add_test(t, forgets_what_nobody_holds);
+	tcase_add_test(t, evicted_is_noted);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -1,0 +1,155 @@
+/*
+ * The SSD tier of a node. It holds whole prefixes, so that what it has is of use without anything else: the
+ * blocks before an evicted one are written with it if they are not there yet. One writer a node works through
+ * what comes, in order; reads and writes share the device, writes have a lower limit of their own. What is
+ * read stays on the SSD and comes to DRAM as well.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/state.h"
+
+static double block_bytes(const struct mc_cluster *c)
+{
+	return (double)c->view.block_tokens * c->cost->kv_bytes;
+}
+
+static void write_next(struct mc_ssd *s);
+
+static void on_written(void *arg, uint32_t flow)
+{
+	struct mc_ssd *s = arg;
+	struct mc_ssd_write *w = &s->write.at[s->done++];
+
+	(void)flow;
+	s->cluster->background--;
+	s->staged -= w->lease.held - w->from;
+	mc_pool_commit(s->pool, &w->lease, w->from, w->lease.held);
+	mc_pool_release(s->pool, &w->lease);
+	if (s->done == s->write.n)
+		s->done = s->write.n = 0;
+	else
+		write_next(s);
+}
+
+static void write_next(struct mc_ssd *s)
+{
+	const struct mc_ssd_write *w = &s->write.at[s->done];
+	struct mc_cluster *c = s->cluster;
+	struct mc_flow_spec spec = {
+	    .link = {s->link_device, s->link_write},
+	    .n_links = 2,
+	    .bytes = (w->lease.held - w->from) * block_bytes(c),
+	    .done = on_written,
+	    .arg = s,
+	};
+
+	c->result->ssd_written_bytes += spec.bytes;
+	c->crossed += 2 * spec.bytes;
+	c->background++;
+	mc_net_flow_start(c->net, &spec);
+}
+
+void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n)
+{
+	struct mc_ssd *s = &c->ssd[node];
+	uint32_t steps, from;
+	struct mc_ssd_write w;
+
+	if (!s->pool || !n)
+		return;
+	mc_vec_reserve(&c->steps, n);
+	steps = mc_tree_trail(c->tree, id, n, c->steps.at);
+	from = mc_tree_match(c->tree, c->steps.at, steps, c->view.ssd + node);
+	if (s->staged + (n - from) > c->staging) { /* the leading part that there is room for */
+		uint32_t room = c->staging > s->staged ? (uint32_t)(c->staging - s->staged) : 0;
+
+		c->result->ssd_unstored_blocks += n - from - room;
+		n = from + room;
+	}
+	w = (struct mc_ssd_write){mc_pool_acquire(s->pool, id, n), from};
+	if (w.lease.held == from) {
+		mc_pool_release(s->pool, &w.lease); /* used, all the same */
+		return;
+	}
+	s->staged += w.lease.held - from;
+	mc_vec_push(&s->write, w);
+	if (s->write.n == 1)
+		write_next(s);
+}
+
+static int bad(struct mc_cluster *c, const char *key, const char *what)
+{
+	mc_err_set(c->err, MC_USAGE, "%s", what);
+	return mc_err_at(c->err, NULL, 0, 0, key);
+}
+
+int mc_cluster_ssd_init(struct mc_cluster *c)
+{
+	const struct mc_scenario *sc = c->scenario;
+	const struct mc_evictor *evictor = mc_evictor_find(sc->kv.ssd_evict);
+	double bytes = sc->kv.ssd_tokens  ? (double)sc->kv.ssd_tokens * c->cost->kv_bytes
+		       : sc->kv.ssd_bytes ? (double)sc->kv.ssd_bytes
+					  : (double)c->cost->ssd_bytes;
+	const char *key = sc->kv.ssd_tokens  ? "kv.ssd_tokens"
+			  : sc->kv.ssd_bytes ? "kv.ssd_bytes"
+					     : "hardware";
+	uint32_t n = c->view.sources == MC_SOURCES_ALL ? mc_cluster_nodes(c) : c->view.n_prefill;
+
+	if (!strcmp(sc->kv.ssd_write, "never") || !c->caching)
+		return MC_OK;
+	if (!(c->cost->ssd_read_bytes_per_s > 0 && c->cost->ssd_write_bytes_per_s > 0))
+		return bad(c, "kv.ssd_write",
+			   "needs SSDs, and the hardware profile has none (hardware.ssds)");
+	if (bytes * c->view.group / block_bytes(c) >= INT32_MAX)
+		return bad(c, key, "makes SSDs of over 2^31 blocks; use larger blocks");
+	if (bytes < block_bytes(c))
+		return bad(c, key, "makes SSDs that hold not even one block");
+	c->write_through = !strcmp(sc->kv.ssd_write, "through");
+	c->view.ssd = mc_cluster_nodes(c);
+	c->staging = (uint64_t)((double)sc->kv.ssd_staging_bytes / block_bytes(c));
+	c->ssd = mc_xcalloc(mc_cluster_nodes(c), sizeof *c->ssd);
+	if (evictor->foresee && !c->future)
+		c->future = mc_future_new(c->trace);
+	for (uint32_t i = 0; i < n; i++) {
+		struct mc_ssd *s = &c->ssd[i];
+		uint32_t width = mc_view_width(&c->view, i);
+
+		c->ssds++;
+		s->cluster = c;
+		s->home = i;
+		s->pool = mc_pool_new(c->tree, c->view.ssd + i, (uint32_t)(bytes * width / block_bytes(c)),
+				      evictor);
+		mc_pool_foresee(s->pool, c->future);
+		s->link_device = mc_net_link_add(c->net, c->cost->ssd_read_bytes_per_s * width);
+		s->link_write = mc_net_link_add(c->net, c->cost->ssd_write_bytes_per_s * width);
+		if (!c->write_through && c->pool[i])
+			mc_pool_note_evicted(c->pool[i], &c->evicted);
+	}
+	return MC_OK;
+}
+
+void mc_cluster_ssd_fini(struct mc_cluster *c)
+{
+	for (uint32_t i = 0; c->ssd && i < mc_cluster_nodes(c); i++) {
+		mc_pool_free(c->ssd[i].pool);
+		mc_vec_fini(&c->ssd[i].write);
+	}
+	free(c->ssd);
+	mc_vec_fini(&c->evicted.id);
+	mc_vec_fini(&c->evicted.end);
+}
+
+struct mc_lease mc_cluster_acquire(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n)
+{
+	struct mc_lease lease = mc_pool_acquire(c->pool[node], id, n);
+	uint32_t from = 0;
+
+	for (size_t k = 0; k < c->evicted.end.n; k++) {
+		mc_cluster_ssd_store(c, node, c->evicted.id.at + from, c->evicted.end.at[k] - from);
+		from = c->evicted.end.at[k];
+	}
+	c->evicted.id.n = c->evicted.end.n = 0;
+	return lease;
+}

@@ -1,0 +1,230 @@
+/* Algorithm 1 at one instance: what is there, what would be fetched from where, and how long that takes. */
+#include "sched/search.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#define LONGEST_S 2e9 /* of a predicted transfer: four of them still fit a time in ns */
+
+/* Nodes from here on are not fetched from. */
+uint32_t mc_search_sources(const struct mc_view *view)
+{
+	return view->sources == MC_SOURCES_ALL ? view->n_prefill + view->n_decode : view->n_prefill;
+}
+
+struct mc_found mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt)
+{
+	struct mc_found best = {{0, MC_NONE}, {0, MC_NONE}};
+
+	if (!view->sources)
+		return best;
+	for (uint32_t group = 0; group < (uint32_t)view->sources; group++) {
+		uint32_t blocks = mc_tree_best(view->tree, group, prompt->step, prompt->n_steps);
+
+		best.dram.blocks = blocks > best.dram.blocks ? blocks : best.dram.blocks;
+	}
+	if (view->ssd != MC_NONE)
+		best.ssd.blocks = mc_tree_best(view->tree, 2, prompt->step, prompt->n_steps);
+	return best;
+}
+
+static uint32_t load_of(const struct mc_view *view, uint32_t node)
+{
+	return node < view->ssd ? view->node[node].sends : view->node[node - view->ssd].reads;
+}
+
+/* Who has the leading `blocks` blocks, among tree nodes from .. end-1. */
+static uint32_t holder(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t blocks, bool ssd)
+{
+	uint32_t n, pick = MC_NONE, s = 0, first;
+	const struct mc_copy *c;
+
+	while (prompt->step[s].end < blocks)
+		s++;
+	c = mc_tree_copies(view->tree, prompt->step[s].run, &n);
+	first = mc_tree_first(view->tree, prompt->step[s].run);
+	for (uint32_t k = 0; k < n; k++) {
+		if (first + c[k].resident < blocks || (c[k].node >= view->ssd) != ssd ||
+		    mc_view_home(view, c[k].node) >= mc_search_sources(view))
+			continue;
+		if (pick == MC_NONE || load_of(view, c[k].node) < load_of(view, pick))
+			pick = c[k].node;
+	}
+	return pick;
+}
+
+/* Predicted time of a part to come to an instance: bandwidth of the SSD that it is read from, and of the NICs
+ * that it leaves by, is shared with what runs there now. */
+static mc_time part_time(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t prefill,
+			 const struct mc_part *part)
+{
+	const struct mc_cost *c = view->cost;
+	uint32_t home = mc_view_home(view, part->node), width = mc_view_width(view, home);
+	double rate = INFINITY, s = 0;
+
+	if (part->node >= view->ssd) {
+		rate = c->ssd_read_bytes_per_s * width / (1.0 + view->node[home].reads);
+		s += c->ssd_latency_s;
+	}
+	if (home != prefill) {
+		rate = fmin(rate, c->net_bytes_per_s * width / (1.0 + view->node[home].sends));
+		s += c->net_startup_s;
+	}
+	s += mc_view_span_tokens(view, prompt, part->from, part->to) * c->kv_bytes / rate;
+	/* Congestion has no bound, sums of times have. */
+	return mc_time_from_s(s < LONGEST_S ? s : LONGEST_S);
+}
+
+static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
+{
+	return s->fetch && best > local && (double)best > local * s->threshold;
+}
+
+static void add_part(const struct mc_view *view, const struct mc_prompt *prompt, struct mc_score *io,
+		     const struct mc_part *part)
+{
+	mc_time t = part_time(view, prompt, io->prefill, part);
+
+	io->part[io->n_parts++] = *part;
+	io->hit = part->to;
+	io->transfer = t > io->transfer ? t : io->transfer;
+}
+
+/*
+ * One way to place it. The local match m_i: its DRAM, and with `own` its SSD behind that. The best match m*:
+ * another node's DRAM, and with `far` another node's SSD behind that.
+ */
+static void way(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		struct mc_found *best, struct mc_score *io)
+{
+	uint32_t m = best->dram.blocks > best->ssd.blocks ? best->dram.blocks : best->ssd.blocks;
+
+	io->hit = io->local;
+	io->n_parts = 0;
+	io->transfer = 0;
+	if (io->ssd > io->local)
+		add_part(view, prompt, io, &(struct mc_part){view->ssd + io->prefill, io->local, io->ssd});
+	if (wants_fetch(s, m, io->hit)) {
+		if (best->dram.blocks > io->hit) {
+			if (best->dram.source == MC_NONE)
+				best->dram.source = holder(view, prompt, best->dram.blocks, false);
+			add_part(view, prompt, io,
+				 &(struct mc_part){best->dram.source, io->hit, best->dram.blocks});
+		}
+		if (best->ssd.blocks > io->hit) {
+			if (best->ssd.source == MC_NONE)
+				best->ssd.source = holder(view, prompt, best->ssd.blocks, true);
+			add_part(view, prompt, io,
+				 &(struct mc_part){best->ssd.source, io->hit, best->ssd.blocks});
+		}
+	}
+	io->compute = mc_view_prefill_time(view, prompt->tokens, mc_view_hit_tokens(view, prompt, io->hit));
+	io->total = io->queue + io->transfer + io->compute;
+}
+
+void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		     struct mc_found *best, struct mc_score *io)
+{
+	struct mc_score least, other;
+
+	io->queue = mc_view_queue(view, io->prefill);
+	least = *io;
+	for (int own = 0; own < (io->ssd > io->local ? 2 : 1); own++)
+		for (int far = 0; far < (best->ssd.blocks > best->dram.blocks ? 2 : 1); far++) {
+			struct mc_found known = *best;
+
+			other = *io;
+			other.ssd = own ? io->ssd : 0;
+			known.ssd.blocks = far ? best->ssd.blocks : 0;
+			way(s, view, prompt, &known, &other);
+			best->dram.source = known.dram.source;
+			best->ssd.source = known.ssd.source;
+			other.ssd = io->ssd;
+			if ((!own && !far) || other.total < least.total)
+				least = other;
+		}
+	*io = least;
+}
+
+uint32_t mc_search_ssd(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i)
+{
+	return view->ssd == MC_NONE
+		   ? 0
+		   : mc_tree_match_resident(view->tree, prompt->step, prompt->n_steps, view->ssd + i);
+}
+
+void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i,
+		    struct mc_score *out)
+{
+	static const struct mc_search local = {.fetch = false, .threshold = 1};
+	struct mc_found none = {{0, MC_NONE}, {0, MC_NONE}};
+
+	out->prefill = i;
+	out->local = mc_view_match(view, prompt, i);
+	out->ssd = mc_search_ssd(view, prompt, i);
+	mc_search_score(&local, view, prompt, &none, out);
+}
+
+/*
+ * A time that no prefill with at most `cached` tokens in DRAM beats. It has to fall with every cached token:
+ * so the load is left out where it may cost more than computing, and for groups the fill of the pipeline
+ * (fewer chunks fill it worse).
+ */
+static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t cached)
+{
+	const struct mc_cost *c = view->cost;
+	bool falls = !c->pf_load_overlaps && c->pf_load <= c->pf_b;
+	double s = falls ? mc_cost_prefill_gpu_s(c, n, cached) : mc_cost_prefill_compute_s(c, n, cached);
+
+	return mc_time_from_s(s / view->group);
+}
+
+/* Of any way to fetch up to `ssd` blocks (0: `dram`) where `local` are there: nothing else moves, and what is
+ * read from SSD may be read at the instance itself. */
+static mc_time fetch_floor(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t local,
+			   const struct mc_found *best)
+{
+	const struct mc_cost *c = view->cost;
+	uint32_t dram = best->dram.blocks > local ? best->dram.blocks : local;
+	double net = 0, ssd = 0;
+
+	if (dram > local)
+		net = c->net_startup_s + mc_view_span_tokens(view, prompt, local, dram) * c->kv_bytes /
+					     (c->net_bytes_per_s * view->group);
+	if (best->ssd.blocks > dram)
+		ssd = c->ssd_latency_s + mc_view_span_tokens(view, prompt, dram, best->ssd.blocks) *
+					     c->kv_bytes / (c->ssd_read_bytes_per_s * view->group);
+	net = ssd > net ? ssd : net;
+	return mc_time_from_s(net < LONGEST_S ? net : LONGEST_S);
+}
+
+static mc_time bound_of(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+			const struct mc_found *best, uint32_t local)
+{
+	uint32_t m = best->dram.blocks > best->ssd.blocks ? best->dram.blocks : best->ssd.blocks;
+	mc_time low = MC_TIME_MAX, fetch;
+
+	if (!wants_fetch(s, m, local))
+		low = prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, local));
+	while (local > 0 && !wants_fetch(s, m, local)) /* the largest match that would still fetch */
+		local--;
+	if (!wants_fetch(s, m, local))
+		return low;
+	fetch = fetch_floor(view, prompt, local, best) +
+		prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, m));
+	return fetch < low ? fetch : low;
+}
+
+mc_time mc_search_bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+			const struct mc_found *best, uint32_t local)
+{
+	struct mc_found near = *best;
+	mc_time low, far;
+
+	near.ssd.blocks = 0;
+	low = bound_of(s, view, prompt, &near, local);
+	if (best->ssd.blocks <= best->dram.blocks)
+		return low;
+	far = bound_of(s, view, prompt, best, local);
+	return far < low ? far : low;
+}
