@@ -109,6 +109,29 @@ static void show_measured(const struct mc_measured *m)
 	entry("", m->batch_growth);
 }
 
+static void show_limit(const char *what, double bytes_per_s)
+{
+	char rate[MC_UNITS_TEXT];
+
+	if (bytes_per_s > 0)
+		printf("; %s %s", mc_units_format_rate(bytes_per_s, rate), what);
+}
+
+static void show_network(const struct mc_profile *p)
+{
+	char rate[MC_UNITS_TEXT];
+	struct mc_nics nics;
+
+	mc_profile_nics(p, &nics);
+	printf("  %-9s%s of a node", "network", mc_units_format_rate(mc_nics_bytes_per_s(&nics), rate));
+	if (nics.sockets > 1 || nics.switches > 1)
+		printf("; sockets: %u, PCIe switches: %u", nics.sockets, nics.switches);
+	show_limit("a switch", nics.switch_bytes_per_s);
+	show_limit("out of a socket", nics.socket_bytes_per_s);
+	show_limit("from host memory", nics.host_bytes_per_s);
+	putchar('\n');
+}
+
 static void show_profile(const struct mc_profile *p)
 {
 	char flops[MC_UNITS_TEXT], mem[MC_UNITS_TEXT], vram[MC_UNITS_TEXT], nic[MC_UNITS_TEXT];
@@ -119,12 +142,13 @@ static void show_profile(const struct mc_profile *p)
 	       mc_units_format_flops(p->peak_flops, flops),
 	       mc_units_format_bytes((double)p->vram_bytes, vram),
 	       mc_units_format_rate(p->memory_bytes_per_s, mem), p->nics,
-	       mc_units_format_rate(p->nic_bytes_per_s, nic));
+	       p->nic_list[0] ? p->nic_list : mc_units_format_rate(p->nic_bytes_per_s, nic));
 	if (p->ssds)
 		printf("  %-9s%" PRId64 " of %s, %s read, %s written\n", "SSDs", p->ssds,
 		       mc_units_format_bytes((double)p->ssd_bytes, vram),
 		       mc_units_format_rate(p->ssd_read_bytes_per_s, mem),
 		       mc_units_format_rate(p->ssd_write_bytes_per_s, nic));
+	show_network(p);
 	for (int64_t i = 0; i < p->n_measured; i++)
 		show_measured(&p->measured[i]);
 	printf(

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "hw/internal.h"
 
 /* The profile directories, in the order in which they are searched; NULL where not set. */
 static const char *profile_dir(int i)
@@ -161,7 +162,7 @@ static int profile_load(struct mc_profile *p, const char *text, const char *path
 	p->path = mc_xstrdup(path);
 	rc = text ? mc_conf_load_text(&p->conf, text, strlen(text), path, err)
 		  : mc_conf_load(&p->conf, path, err);
-	if (!rc && (rc = mc_conf_check(&p->conf, err)))
+	if (!rc && ((rc = mc_conf_check(&p->conf, err)) || (rc = mc_profile_check_nics(p, err))))
 		mc_err_at(err, path, 0, 0, NULL);
 	if (!rc)
 		rc = profile_load_measured(p, err);

@@ -60,7 +60,12 @@ struct mc_profile {
 	double h2d_bytes_per_s;    /* whole node */
 	int64_t nics;
 	double nic_bytes_per_s; /* one NIC, one direction */
+	char *nic_list;         /* rates of the NICs one by one, separated by commas; "": all alike */
 	double net_efficiency;  /* measured share of the line rate */
+	/* between NICs and memories, see net/topology.h; 0: no limit */
+	int64_t sockets, pcie_switches;
+	double pcie_bytes_per_s, socket_bytes_per_s, host_nic_bytes_per_s;
+	double nic_failover_s;
 	double net_startup_s;
 	double schedule_s;
 	int64_t dram_bytes;
@@ -79,6 +84,22 @@ struct mc_profile {
 	struct mc_measured *measured; /* n_measured, may be none */
 	int64_t n_measured;
 };
+
+#define MC_NICS_MAX 64
+
+/* NICs of a node, and what is between them and the memories: bytes/s that transfers reach, one direction; a
+ * limit of 0 is none. */
+struct mc_nics {
+	uint32_t n, gpus, sockets, switches;
+	double bytes_per_s[MC_NICS_MAX];
+	double switch_bytes_per_s, socket_bytes_per_s, host_bytes_per_s;
+	double failover_s; /* from the failure of a NIC until its bytes are resent over others */
+};
+
+void mc_profile_nics(const struct mc_profile *p, struct mc_nics *n);
+double mc_nics_sum(const struct mc_nics *n); /* of the NICs alone */
+double
+mc_nics_bytes_per_s(const struct mc_nics *n); /* of the node: at most that, and what the limits let through */
 
 /* Fields of struct mc_profile and of struct mc_measured, for loading and for help. */
 extern const struct mc_field mc_profile_fields[];

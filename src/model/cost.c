@@ -120,6 +120,12 @@ static void ssd_init(struct mc_cost *c, const struct mc_profile *p)
 	c->ssd_write_bytes_per_s = (double)p->ssds * p->ssd_write_bytes_per_s;
 }
 
+static void set_net(struct mc_cost *c, double bytes_per_s)
+{
+	c->net_bytes_per_s = bytes_per_s;
+	c->hop_s_per_token = (double)c->hop_bytes / bytes_per_s;
+}
+
 int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
 		 struct mc_err *err)
 {
@@ -147,14 +153,25 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	ssd_init(c, profile);
 	c->schedule_s = profile->schedule_s;
 	c->dram_bytes = profile->dram_bytes;
-	mc_cost_set_bandwidth(c, (double)profile->nics * profile->nic_bytes_per_s * profile->net_efficiency);
+	mc_profile_nics(profile, &c->nics);
+	set_net(c, mc_nics_bytes_per_s(&c->nics));
 	return mc_roofline_check(c, profile, err);
 }
 
 void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s)
 {
-	c->net_bytes_per_s = bytes_per_s;
-	c->hop_s_per_token = (double)c->hop_bytes / bytes_per_s;
+	double sum = mc_nics_sum(&c->nics);
+
+	for (uint32_t i = 0; i < c->nics.n; i++)
+		c->nics.bytes_per_s[i] *= bytes_per_s / sum;
+	c->nics.host_bytes_per_s = c->nics.switch_bytes_per_s = c->nics.socket_bytes_per_s = 0;
+	set_net(c, bytes_per_s);
+}
+
+void mc_cost_set_host_bandwidth(struct mc_cost *c, double bytes_per_s)
+{
+	c->nics.host_bytes_per_s = bytes_per_s;
+	set_net(c, mc_nics_bytes_per_s(&c->nics));
 }
 
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)

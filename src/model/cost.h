@@ -48,6 +48,7 @@ struct mc_cost {
 	double h2d_bytes_per_s;     /* host to device, whole node */
 	double net_bytes_per_s;     /* usable, whole node, one direction */
 	double net_startup_s;       /* a transfer */
+	struct mc_nics nics;        /* of a node; n = 0: one NIC of net_bytes_per_s */
 	/* SSDs of a node together; 0: it has none. Reads: the least of the bandwidth and of what a full queue
 	 * does (depth x bytes of a read / its latency). */
 	double ssd_read_bytes_per_s, ssd_write_bytes_per_s;
@@ -71,8 +72,11 @@ struct mc_cost {
  */
 int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
 		 struct mc_err *err);
-/* Usable bandwidth of a node, one direction, in place of the profile's; > 0. */
+/* Usable bandwidth of a node, one direction, in place of the profile's; > 0. Its NICs share it as their
+ * speeds are, and nothing between them and the memories limits them. */
 void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s);
+/* What all NICs of a node reach together to or from host memory, in place of the profile's; > 0. */
+void mc_cost_set_host_bandwidth(struct mc_cost *c, double bytes_per_s);
 /* The measured entry that mc_cost_init would use, or NULL. */
 const struct mc_measured *mc_cost_measured(const struct mc_profile *profile, const struct mc_shape *shape);
 

@@ -86,7 +86,7 @@ void mc_roofline_margins(const struct mc_cost *c, const struct mc_profile *p, st
 	margin_prefill(c, &r, m);
 	margin_decode(c, &r, m);
 	m->load = c->pf_load / (c->kv_bytes / p->h2d_bytes_per_s);
-	m->net = (double)p->nics * p->nic_bytes_per_s / c->net_bytes_per_s;
+	m->net = 1 / p->net_efficiency;
 }
 
 int mc_roofline_check(const struct mc_cost *c, const struct mc_profile *p, struct mc_err *err)

@@ -54,6 +54,66 @@ START_TEST(facts_of_the_a800_node)
 }
 END_TEST
 
+/* 87 GB/s on 4 x 200 Gbps; 190 GB/s on 8 x 400 Gbps, which the host limits (FAST'25, figure 12). */
+START_TEST(networks)
+{
+	struct mc_profile p;
+	struct mc_nics n;
+
+	ck_assert_int_eq(mc_profile_load(&p, "a800-x8", NULL), 0);
+	mc_profile_nics(&p, &n);
+	ck_assert_double_eq(mc_nics_bytes_per_s(&n), 87e9);
+	ck_assert_double_eq(n.bytes_per_s[3], 21.75e9);
+	ck_assert_uint_eq(n.n, 4);
+	ck_assert_uint_eq(n.switches, 4);
+	mc_profile_fini(&p);
+	ck_assert_int_eq(mc_profile_load(&p, "h100-x8-analytic", NULL), 0);
+	mc_profile_nics(&p, &n);
+	ck_assert_double_eq(mc_nics_bytes_per_s(&n), 190e9);
+	ck_assert_double_eq_tol(mc_nics_sum(&n), 380e9, 1);
+	n.switch_bytes_per_s = 20e9;
+	ck_assert_double_eq(mc_nics_bytes_per_s(&n), 160e9);
+	mc_profile_fini(&p);
+}
+END_TEST
+
+START_TEST(nics_one_by_one)
+{
+	char *text =
+	    doctored(source_text("calib/profiles/a800-x8.json"), "\"nic_bandwidth\": \"200Gbps\"",
+		     "\"nic_bandwidth\": \"200Gbps\", \"nic_bandwidths\": \"400Gbps, 25GB/s,1e9,50GB/s\"");
+	struct mc_profile p;
+	struct mc_nics n;
+
+	ck_assert_int_eq(mc_profile_load_text(&p, text, "x.json", NULL), 0);
+	mc_profile_nics(&p, &n);
+	ck_assert_double_eq(n.bytes_per_s[0], 50e9 * 0.87);
+	ck_assert_double_eq(n.bytes_per_s[1], 25e9 * 0.87);
+	ck_assert_double_eq(n.bytes_per_s[2], 1e9 * 0.87);
+	ck_assert_double_eq_tol(mc_nics_sum(&n), 126e9 * 0.87, 1);
+	mc_profile_fini(&p);
+	free(text);
+}
+END_TEST
+
+static const char *const bad_lists[] = {"400Gbps", "1,2,3,4,5", "1,2,,4",  "1,2,3,x",
+					"1,2,3,0", "1,2,3,4,",  "-1,2,3,4"};
+
+START_TEST(bad_lists_of_nics)
+{
+	char list[128], *text;
+	struct mc_err err = {0};
+	struct mc_profile p;
+
+	snprintf(list, sizeof list, "\"nic_bandwidth\": 1e9, \"nic_bandwidths\": \"%s\"", bad_lists[_i]);
+	text = doctored(source_text("calib/profiles/a800-x8.json"), "\"nic_bandwidth\": \"200Gbps\"", list);
+	ck_assert_int_eq(mc_profile_load_text(&p, text, "x.json", &err), MC_USAGE);
+	ck_assert_str_eq(err.key, "hardware.nic_bandwidths");
+	ck_assert_str_eq(err.file, "x.json");
+	free(text);
+}
+END_TEST
+
 START_TEST(the_node_is_the_same_in_both_a800_profiles)
 {
 	struct mc_profile p, q;
@@ -163,6 +223,9 @@ static Suite *suite(void)
 
 	tcase_add_test(t, every_committed_profile_loads);
 	tcase_add_test(t, facts_of_the_a800_node);
+	tcase_add_test(t, networks);
+	tcase_add_test(t, nics_one_by_one);
+	tcase_add_loop_test(t, bad_lists_of_nics, 0, (int)(sizeof bad_lists / sizeof *bad_lists));
 	tcase_add_test(t, the_node_is_the_same_in_both_a800_profiles);
 	tcase_add_loop_test(t, bad_profiles_name_file_and_key, 0,
 			    (int)(sizeof bad_cases / sizeof *bad_cases));
