@@ -28,8 +28,8 @@ static int generate(const struct mc_gen_spec *spec, const char *output, struct m
 		id = mc_xcalloc((size_t)(spec->context_tokens / spec->block_tokens + 1), sizeof *id);
 		for (int64_t i = 0; i < g.n; i++) {
 			const struct mc_gen_request *r = &g.request[i];
-			struct mc_trace_row row = {r->arrival, r->input, r->output, id,
-						   mc_gen_ids(&g, i, id)};
+			struct mc_trace_row row = {
+			    r->arrival, r->input, r->output, id, mc_gen_ids(&g, i, id), i, g.parent[i]};
 
 			mc_trace_writer_put(&w, &row);
 		}

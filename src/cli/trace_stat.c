@@ -48,6 +48,19 @@ static void text_reuse(FILE *fp, const struct mc_trace_stats *s)
 		mc_trace_cli_commas(s->hit_tokens, a), mc_trace_cli_commas(s->input_tokens, b));
 	fprintf(fp, "  mean of requests%7.2f %%   %s prompts hit whole\n", 100 * s->mean_of_requests,
 		mc_trace_cli_commas((uint64_t)s->full_hits, a));
+	if (!s->children)
+		return;
+	fprintf(fp,
+		"\nturns             %s requests go on from an earlier one; %s answers fill whole blocks of "
+		"its prompt\n",
+		mc_trace_cli_commas((uint64_t)s->children, a),
+		mc_trace_cli_commas((uint64_t)s->continued, b));
+	fprintf(fp, "reuse ceiling     with answers written back (kv.write_back)\n");
+	fprintf(fp, "  by block        %7.2f %%   %s blocks\n",
+		100 * (double)s->kept_blocks / (double)s->references, mc_trace_cli_commas(s->kept_blocks, a));
+	fprintf(fp, "  by token        %7.2f %%   %s tokens\n",
+		100 * (double)s->kept_tokens / (double)s->input_tokens,
+		mc_trace_cli_commas(s->kept_tokens, a));
 }
 
 static void text(FILE *fp, const struct report *r)
@@ -135,6 +148,14 @@ static json_t *json_report(const struct report *r)
 				      s->by_token, "mean_of_requests", s->mean_of_requests, "hit_blocks",
 				      (json_int_t)s->hit_blocks, "hit_tokens", (json_int_t)s->hit_tokens,
 				      "full_hits", (json_int_t)s->full_hits));
+	if (s->children)
+		json_object_set_new(
+		    o, "turns",
+		    json_pack("{s:I, s:I, s:f, s:f, s:I, s:I}", "with_parent", (json_int_t)s->children,
+			      "answers_in_prompts", (json_int_t)s->continued, "by_block",
+			      (double)s->kept_blocks / (double)s->references, "by_token",
+			      (double)s->kept_tokens / (double)s->input_tokens, "hit_blocks",
+			      (json_int_t)s->kept_blocks, "hit_tokens", (json_int_t)s->kept_tokens));
 	json_object_set_new(o, "reuse_age_s", json_spread(&s->age_s));
 	json_object_set_new(o, "lru", mc_trace_hits_json(&r->lru));
 	if (r->pools.n)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "trace/format.h"
 #include "trace/mooncake.h"
 
@@ -16,6 +16,7 @@ struct state {
 	uint64_t *table; /* of a request's ids, when they do not rise: open addressing, stamped */
 	uint64_t *stamp, round;
 	size_t mask;
+	struct mc_map chat; /* rows by chat_id, the latest of each */
 };
 
 static int sniff(const char *line, size_t n)
@@ -44,6 +45,7 @@ static void close_state(void *state)
 	mc_vec_fini(&s->record.ids);
 	free(s->table);
 	free(s->stamp);
+	mc_map_fini(&s->chat);
 	free(s);
 }
 
@@ -125,6 +127,18 @@ static int check(struct state *s, struct mc_err *err)
 	return 0;
 }
 
+/* The parent is looked for among those above: an id that comes again means the latest of them. */
+static void note_chat(struct state *s, struct mc_trace *t)
+{
+	const struct mc_mooncake_record *r = &s->record;
+	uint32_t parent = r->parent < 0 ? MC_MAP_NONE : mc_map_get(&s->chat, (uint64_t)r->parent);
+
+	if (parent != MC_MAP_NONE)
+		mc_trace_set_parent(t, parent);
+	if (r->chat >= 0 && t->n <= MC_MAP_NONE)
+		mc_map_put(&s->chat, (uint64_t)r->chat, (uint32_t)(t->n - 1));
+}
+
 static int line(void *state, const char *text, size_t n, struct mc_trace *t, struct mc_err *err)
 {
 	struct state *s = state;
@@ -140,6 +154,7 @@ static int line(void *state, const char *text, size_t n, struct mc_trace *t, str
 	}
 	s->last = r->timestamp;
 	mc_trace_push(t, r->timestamp - s->first, (uint32_t)r->input, (uint32_t)r->output, r->ids.at);
+	note_chat(s, t);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "des/stream.h"
 
@@ -100,6 +100,7 @@ static void session(struct mc_gen *g, gsl_rng *rng, const double *cdf, uint64_t 
 			return;
 		r.input = (uint32_t)text;
 		r.output = (uint32_t)output;
+		r.round++;
 		if (!ask(g, rng, &r, &at))
 			return;
 		text += output;
@@ -154,6 +155,40 @@ static void make_systems(struct mc_gen *g)
 	gsl_rng_free(rng);
 }
 
+/* The latest requests of a session. */
+struct latest {
+	uint32_t round;
+	int64_t last, before; /* of that round; of the one before it, -1: none */
+};
+
+static void find_parents(struct mc_gen *g)
+{
+	struct {
+		MC_VEC(struct latest)
+	} session = {0};
+	struct mc_map at = {0};
+
+	g->parent = mc_xcalloc((size_t)g->n, sizeof *g->parent);
+	for (int64_t i = 0; i < g->n; i++) {
+		const struct mc_gen_request *r = &g->request[i];
+		uint32_t k = mc_map_get(&at, r->session);
+		struct latest *l;
+
+		if (k == MC_MAP_NONE) {
+			k = (uint32_t)session.n;
+			mc_map_put(&at, r->session, k);
+			mc_vec_push(&session, ((struct latest){r->round, -1, -1}));
+		}
+		l = &session.at[k];
+		if (l->round != r->round)
+			*l = (struct latest){r->round, i, l->last};
+		l->last = i;
+		g->parent[i] = l->before;
+	}
+	mc_vec_fini(&session);
+	mc_map_fini(&at);
+}
+
 int mc_gen_init(struct mc_gen *g, const struct mc_gen_spec *spec, struct mc_err *err)
 {
 	gsl_rng *arrival, *content;
@@ -180,12 +215,14 @@ int mc_gen_init(struct mc_gen *g, const struct mc_gen_spec *spec, struct mc_err 
 			      "makes no request at all; expected a higher rate or a longer duration");
 	}
 	qsort(g->request, (size_t)g->n, sizeof *g->request, by_arrival);
+	find_parents(g);
 	return 0;
 }
 
 void mc_gen_fini(struct mc_gen *g)
 {
 	free(g->request);
+	free(g->parent);
 	free(g->system_tokens);
 	memset(g, 0, sizeof *g);
 }
@@ -229,6 +266,8 @@ int mc_gen_trace(struct mc_trace *t, const struct mc_gen_spec *spec, struct mc_e
 		mc_gen_ids(&g, i, id);
 		/* As a reader would have it: time 0 is the first request's. */
 		mc_trace_push(t, r->arrival - g.request[0].arrival, r->input, r->output, id);
+		if (g.parent[i] >= 0)
+			mc_trace_set_parent(t, g.parent[i]);
 	}
 	t->fingerprint = mc_trace_hash(t);
 	free(id);

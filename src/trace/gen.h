@@ -35,6 +35,7 @@ struct mc_gen_request {
 	mc_time arrival;
 	uint64_t session;               /* its number */
 	uint32_t turn;                  /* of its session, for ties of time */
+	uint32_t round;                 /* of its session: all turns that ask the same again */
 	uint32_t input, output, system; /* system: which prompt, from 1; 0: none */
 };
 
@@ -42,6 +43,7 @@ struct mc_gen {
 	const struct mc_gen_spec *spec;
 	uint32_t *system_tokens; /* length of system prompt k, from 1 */
 	struct mc_gen_request *request;
+	int64_t *parent; /* by request: the last of its session's round before it; -1: none in the trace */
 	int64_t n;
 	size_t cap;
 };

@@ -16,6 +16,7 @@ libmooncake_a_SOURCES += \
 	%D%/reshape.c %D%/reshape.h \
 	%D%/stats.c %D%/stats.h \
 	%D%/store.c %D%/store.h \
+	%D%/turns.c %D%/turns.h \
 	%D%/write.c %D%/write.h
 nodist_libmooncake_a_SOURCES += %D%/format_registry.c
 CLEANFILES += %D%/format_registry.c

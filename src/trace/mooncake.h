@@ -4,6 +4,10 @@
  *
  *     {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, ...]}
  *
+ * A record may also name the turn of a conversation that it goes on from, as the Qwen-Bailian traces do:
+ *
+ *     "chat_id": 159, "parent_chat_id": 55      (-1: it begins one)
+ *
  * Keys come in any order; others are skipped; duplicates are refused. Lengths and ids are JSON integers
  * without fraction or exponent. Ids use all 64 bits, although jansson's integers stop at 2^63 - 1.
  */
@@ -26,6 +30,7 @@ struct mc_mooncake_ids {
 struct mc_mooncake_record {
 	mc_time timestamp;          /* ns, >= 0 */
 	int64_t input, output;      /* tokens, >= 0 */
+	int64_t chat, parent;       /* >= 0; -1: none */
 	struct mc_mooncake_ids ids; /* storage is kept from record to record */
 };
 

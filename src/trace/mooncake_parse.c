@@ -115,6 +115,27 @@ static int get_ids(const json_t *o, bool big, struct mc_mooncake_ids *ids, struc
 	return 0;
 }
 
+/* May be missing: -1. */
+static int get_chat(const json_t *o, const char *key, bool big, int64_t *out, struct mc_err *err)
+{
+	const json_t *v = json_object_get(o, key);
+	int64_t least = strcmp(key, "chat_id") ? -1 : 0;
+
+	*out = -1;
+	if (!v || (big && json_is_real(v) && json_real_value(v) == floor(json_real_value(v))))
+		return 0;
+	if (!json_is_integer(v)) {
+		mc_err_set(err, MC_USAGE, "is %s; expected an integer", kind(v));
+		return bad(err, key);
+	}
+	*out = json_integer_value(v);
+	if (*out >= least)
+		return 0;
+	mc_err_set(err, MC_USAGE, "is %lld; expected an integer, %lld or more", (long long)*out,
+		   (long long)least);
+	return bad(err, key);
+}
+
 static int get_record(const json_t *o, bool big, struct mc_mooncake_record *r, struct mc_err *err)
 {
 	if (!json_is_object(o))
@@ -123,7 +144,8 @@ static int get_record(const json_t *o, bool big, struct mc_mooncake_record *r, s
 				  "and hash_ids",
 				  kind(o));
 	if (get_timestamp(o, &r->timestamp, err) || get_length(o, "input_length", big, &r->input, err) ||
-	    get_length(o, "output_length", big, &r->output, err) || get_ids(o, big, &r->ids, err))
+	    get_length(o, "output_length", big, &r->output, err) || get_ids(o, big, &r->ids, err) ||
+	    get_chat(o, "chat_id", big, &r->chat, err) || get_chat(o, "parent_chat_id", big, &r->parent, err))
 		return MC_USAGE;
 	if (big)
 		return mc_err_set(err, MC_USAGE,

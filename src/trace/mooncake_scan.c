@@ -184,6 +184,18 @@ static bool is_new(struct scan *s, const char *key, size_t n)
 	return true;
 }
 
+/* A chat's id, or -1 where that is allowed. */
+static bool scan_chat(struct scan *s, bool none, int64_t *out)
+{
+	bool minus = none && eat(s, '-');
+	uint64_t v;
+
+	if (!scan_uint(s, minus ? 1 : INT64_MAX, &v) || (minus && !v))
+		return false;
+	*out = minus ? -1 : (int64_t)v;
+	return true;
+}
+
 static bool scan_value(struct scan *s, const char *key, size_t n, struct mc_mooncake_record *r)
 {
 	uint64_t v;
@@ -206,6 +218,11 @@ static bool scan_value(struct scan *s, const char *key, size_t n, struct mc_moon
 		if (!scan_uint(s, INT64_MAX, &v))
 			return false;
 		*to = (int64_t)v;
+	} else if ((n == 7 && !memcmp(key, "chat_id", 7)) ||
+		   (n == 14 && !memcmp(key, "parent_chat_id", 14))) {
+		bit = n == 7 ? 16 : 32;
+		if (!scan_chat(s, n == 14, n == 7 ? &r->chat : &r->parent))
+			return false;
 	} else {
 		return is_new(s, key, n) && skip_value(s);
 	}
@@ -219,6 +236,7 @@ bool mc_mooncake_scan(const char *line, size_t n, struct mc_mooncake_record *r)
 {
 	struct scan s = {.p = line, .end = line + n};
 
+	r->chat = r->parent = -1;
 	skip_space(&s);
 	if (!eat(&s, '{'))
 		return false;
@@ -240,5 +258,5 @@ bool mc_mooncake_scan(const char *line, size_t n, struct mc_mooncake_record *r)
 	if (!eat(&s, '}'))
 		return false;
 	skip_space(&s);
-	return s.p == s.end && s.seen == 15;
+	return s.p == s.end && (s.seen & 15) == 15;
 }

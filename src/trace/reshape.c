@@ -9,6 +9,23 @@
 #include "des/stream.h"
 #include "stat/sort.h"
 
+/* Parents by their new numbers; those that were cut off are none. */
+static void cut_parents(struct mc_trace *t, int64_t skip, int64_t keep)
+{
+	int64_t left = 0;
+
+	for (int64_t i = 0; i < keep; i++) {
+		int64_t parent = t->parent[skip + i] - skip;
+
+		t->parent[i] = parent >= 0 ? parent : -1;
+		left += parent >= 0;
+	}
+	if (left)
+		return;
+	free(t->parent);
+	t->parent = NULL;
+}
+
 int mc_trace_cut(struct mc_trace *t, mc_time start, int64_t limit, struct mc_err *err)
 {
 	int64_t skip = 0, keep;
@@ -33,6 +50,8 @@ int mc_trace_cut(struct mc_trace *t, mc_time start, int64_t limit, struct mc_err
 		t->arrival[i] = t->arrival[skip + i] - start;
 	for (int64_t i = 0; i <= keep; i++)
 		t->first[i] = t->first[skip + i] - base;
+	if (t->parent)
+		cut_parents(t, skip, keep);
 	t->n = keep;
 	return 0;
 }

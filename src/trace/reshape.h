@@ -10,7 +10,8 @@
 /* All of it. On an error the trace is in a state fit only for mc_trace_fini. */
 int mc_trace_reshape(struct mc_trace *t, const struct mc_trace_params *params, struct mc_err *err);
 
-/* Drop requests before `start` and count time from there; then keep the first `limit` (0: all). */
+/* Drop requests before `start` and count time from there; then keep the first `limit` (0: all). A request
+ * whose parent is gone has none. */
 int mc_trace_cut(struct mc_trace *t, mc_time start, int64_t limit, struct mc_err *err);
 /* Divide the gaps between arrivals by rate > 0. */
 int mc_trace_rate(struct mc_trace *t, double rate, struct mc_err *err);

@@ -1,9 +1,11 @@
 #include "trace/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "trace/turns.h"
 
 static void lengths(const struct mc_trace *t, struct mc_trace_stats *out)
 {
@@ -106,6 +108,35 @@ static void reuse(const struct mc_trace *t, const struct mc_trace_numbers *numbe
 	free(used);
 }
 
+/* Hits of the same infinite cache when answers are written back. */
+static void reuse_of_answers(const struct mc_trace *t, const struct mc_trace_numbers *numbers,
+			     struct mc_trace_stats *out)
+{
+	struct mc_trace_turn *turn = mc_trace_turns(t);
+	bool *held = mc_xcalloc(numbers->distinct, sizeof *held);
+
+	for (int64_t i = 0; turn && i < t->n; i++) {
+		const uint32_t *block = numbers->of + t->first[i];
+		uint64_t n = mc_trace_blocks(t, i), hit = 0;
+
+		while (hit < n && held[block[hit]])
+			hit++;
+		out->kept_blocks += hit;
+		out->kept_tokens += leading_tokens(t, i, hit);
+		for (uint64_t k = 0; k < n; k++)
+			held[block[k]] = true;
+		out->children += t->parent[i] >= 0;
+		if (turn[i].next < 0)
+			continue;
+		out->continued++;
+		block = numbers->of + t->first[turn[i].next];
+		for (uint32_t k = turn[i].from; k < turn[i].to; k++)
+			held[block[k]] = true;
+	}
+	free(held);
+	free(turn);
+}
+
 void mc_trace_stats_compute(const struct mc_trace *t, const struct mc_trace_numbers *numbers,
 			    struct mc_trace_stats *out)
 {
@@ -116,6 +147,7 @@ void mc_trace_stats_compute(const struct mc_trace *t, const struct mc_trace_numb
 	lengths(t, out);
 	arrivals(t, out);
 	reuse(t, numbers, out);
+	reuse_of_answers(t, numbers, out);
 }
 
 /* The k numbers with the highest counts, ties in order of number. Returns how many. */

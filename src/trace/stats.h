@@ -29,7 +29,14 @@ struct mc_trace_stats {
 	double by_token;         /* hit tokens / input tokens */
 	double mean_of_requests; /* mean over requests of hit tokens / input tokens */
 	int64_t full_hits;       /* requests whose whole prompt hits */
-	struct mc_summary age_s; /* time since the block's previous use, of blocks used before */
+	/*
+	 * The same where a later prompt goes on from an answer, and the answer's KV is kept for it (written
+	 * back) before it comes. All 0 without turns.
+	 */
+	int64_t children, continued; /* requests that name a parent; answers that some later prompt holds
+					whole blocks of */
+	uint64_t kept_blocks, kept_tokens; /* hits with write-back */
+	struct mc_summary age_s;           /* time since the block's previous use, of blocks used before */
 };
 
 void mc_trace_stats_compute(const struct mc_trace *t, const struct mc_trace_numbers *numbers,

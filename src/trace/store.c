@@ -10,7 +10,7 @@ void mc_trace_init(struct mc_trace *t, int64_t block_tokens)
 {
 	assert(block_tokens > 0);
 	memset(t, 0, sizeof *t);
-	t->block_tokens = block_tokens;
+	t->block_tokens = t->id_tokens = block_tokens;
 	t->first = mc_xcalloc(1, sizeof *t->first);
 }
 
@@ -21,6 +21,7 @@ void mc_trace_fini(struct mc_trace *t)
 	free(t->output);
 	free(t->first);
 	free(t->block);
+	free(t->parent);
 	memset(t, 0, sizeof *t);
 }
 
@@ -36,6 +37,8 @@ void mc_trace_push(struct mc_trace *t, mc_time arrival, uint32_t input, uint32_t
 		t->input = mc_xrealloc(t->input, cap, sizeof *t->input);
 		t->output = mc_xrealloc(t->output, cap, sizeof *t->output);
 		t->first = mc_xrealloc(t->first, cap + 1, sizeof *t->first);
+		if (t->parent)
+			t->parent = mc_xrealloc(t->parent, cap, sizeof *t->parent);
 		t->cap = cap;
 	}
 	if (n_ids > t->block_cap - at)
@@ -46,7 +49,19 @@ void mc_trace_push(struct mc_trace *t, mc_time arrival, uint32_t input, uint32_t
 	if (n_ids)
 		memcpy(t->block + at, ids, n_ids * sizeof *ids);
 	t->first[i + 1] = at + n_ids;
+	if (t->parent)
+		t->parent[i] = -1;
 	t->n++;
+}
+
+void mc_trace_set_parent(struct mc_trace *t, int64_t parent)
+{
+	assert(parent >= 0 && parent < t->n - 1);
+	if (!t->parent) {
+		t->parent = mc_xrealloc(NULL, t->cap, sizeof *t->parent);
+		memset(t->parent, 0xff, (size_t)t->n * sizeof *t->parent); /* -1 */
+	}
+	t->parent[t->n - 1] = parent;
 }
 
 uint64_t mc_trace_hash(const struct mc_trace *t)
@@ -65,6 +80,8 @@ uint64_t mc_trace_hash(const struct mc_trace *t)
 		XXH3_64bits_update(s, t->first, (n + 1) * sizeof *t->first);
 		if (t->first[n])
 			XXH3_64bits_update(s, t->block, t->first[n] * sizeof *t->block);
+		if (t->parent)
+			XXH3_64bits_update(s, t->parent, n * sizeof *t->parent);
 	}
 	h = XXH3_64bits_digest(s);
 	XXH3_freeState(s);

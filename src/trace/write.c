@@ -105,7 +105,17 @@ void mc_trace_writer_put(struct mc_trace_writer *w, const struct mc_trace_row *r
 			ADD(s, ", ");
 		add_u64(s, row->ids[i]);
 	}
-	ADD(s, "]}\n");
+	ADD(s, "]");
+	if (row->chat >= 0) {
+		ADD(s, ", \"chat_id\": ");
+		add_u64(s, (uint64_t)row->chat);
+		ADD(s, ", \"parent_chat_id\": ");
+		if (row->parent < 0)
+			ADD(s, "-1");
+		else
+			add_u64(s, (uint64_t)row->parent);
+	}
+	ADD(s, "}\n");
 	if (s->n >= WRITE_CHUNK)
 		flush(w, ZSTD_e_continue);
 }
@@ -139,8 +149,13 @@ int mc_trace_write(const struct mc_trace *t, const char *path, const volatile si
 		return rc;
 	w.stop = stop;
 	for (int64_t i = 0; i < t->n; i++) {
-		struct mc_trace_row row = {t->arrival[i], t->input[i], t->output[i], t->block + t->first[i],
-					   mc_trace_blocks(t, i)};
+		struct mc_trace_row row = {t->arrival[i],
+					   t->input[i],
+					   t->output[i],
+					   t->block + t->first[i],
+					   mc_trace_blocks(t, i),
+					   t->parent ? i : -1,
+					   t->parent ? t->parent[i] : -1};
 
 		mc_trace_writer_put(&w, &row);
 	}

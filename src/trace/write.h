@@ -24,6 +24,7 @@ struct mc_trace_row {
 	uint32_t input, output; /* tokens */
 	const uint64_t *ids;
 	uint64_t n_ids;
+	int64_t chat, parent; /* its id and the parent's, or -1; chat -1: the fields are left out */
 };
 
 /* path "-" is stdout. Set stop afterwards, where there is one: EINTR is then the error of the close. */

@@ -44,6 +44,7 @@ UNIT_TESTS = \
 	%D%/test_trace_reader \
 	%D%/test_trace_stats \
 	%D%/test_tree \
+	%D%/test_turns \
 	%D%/test_units
 if HAVE_CHECK
 check_PROGRAMS += $(UNIT_TESTS)

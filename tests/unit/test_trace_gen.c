@@ -110,9 +110,36 @@ START_TEST(turns_extend_prompts)
 			ck_assert_uint_eq(shared, x->input / 512);
 			ck_assert_uint_gt(y->input, x->input + x->output);
 			ck_assert_int_ge(y->arrival, x->arrival);
+			ck_assert_int_eq(g.parent[j], i);
 			seen++;
 		}
 	ck_assert_int_gt(seen, 50);
+	mc_gen_fini(&g);
+}
+END_TEST
+
+/* Whoever asks again has the same parent; the last answer is the one that is gone on from. */
+START_TEST(parents_of_repeats)
+{
+	struct mc_gen_spec spec;
+	struct mc_gen g;
+	struct mc_err err = {0};
+	int seen = 0;
+
+	set(&spec, "{\"duration\": \"20min\", \"warmup\": \"10min\", \"rate\": 0.1, \"repeat\": 0.4, "
+		   "\"turns\": {\"median\": 5}}");
+	ck_assert_int_eq(mc_gen_init(&g, &spec, &err), 0);
+	for (int64_t j = 0; j < g.n; j++) {
+		int64_t want = -1;
+
+		for (int64_t i = 0; i < j; i++)
+			if (g.request[i].session == g.request[j].session &&
+			    g.request[i].round + 1 == g.request[j].round)
+				want = i;
+		ck_assert_int_eq(g.parent[j], want);
+		seen += want >= 0 && g.request[want].turn + 1 < g.request[j].turn;
+	}
+	ck_assert_int_gt(seen, 20);
 	mc_gen_fini(&g);
 }
 END_TEST
@@ -236,6 +263,7 @@ static Suite *suite(void)
 	tcase_add_test(t, same_seed_same_trace);
 	tcase_add_test(t, ids_name_prefixes);
 	tcase_add_test(t, turns_extend_prompts);
+	tcase_add_test(t, parents_of_repeats);
 	tcase_add_test(t, ticks_and_limits);
 	tcase_add_test(t, scale);
 	tcase_add_test(t, like_the_conversation_trace);

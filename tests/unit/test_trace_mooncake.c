@@ -105,6 +105,14 @@ static void put_field(struct line *l, int field, uint64_t max)
 		put(l, ":");
 		put_ids(l, max);
 		break;
+	case 4:
+		l->r.chat = (int64_t)(mc_hash_u64(state++) >> (1 + draw(63)));
+		put(l, "\"chat_id\": %" PRId64, l->r.chat);
+		break;
+	case 5:
+		l->r.parent = draw(2) ? -1 : (int64_t)(mc_hash_u64(state++) >> (1 + draw(63)));
+		put(l, "\"parent_chat_id\":%" PRId64, l->r.parent);
+		break;
 	default:
 		put_unknown(l);
 	}
@@ -116,6 +124,7 @@ static void random_line(struct line *l, uint64_t max)
 	int order[8] = {0, 1, 2, 3, 4, 5, 6, 7}, n = 4 + (int)draw(5);
 
 	l->n = l->r.ids.n = 0;
+	l->r.chat = l->r.parent = -1;
 	for (int i = n - 1; i > 0; i--) {
 		int j = (int)draw((uint64_t)i + 1), x = order[i];
 
@@ -136,7 +145,7 @@ static void random_line(struct line *l, uint64_t max)
 static void same(const struct line *l, const struct mc_mooncake_record *a, const struct mc_mooncake_record *b)
 {
 	HOLDS(a->timestamp == b->timestamp && a->input == b->input && a->output == b->output &&
-		  a->ids.n == b->ids.n,
+		  a->ids.n == b->ids.n && a->chat == b->chat && a->parent == b->parent,
 	      "%.*s", (int)l->n, l->s);
 	for (size_t i = 0; i < a->ids.n; i++)
 		HOLDS(a->ids.at[i] == b->ids.at[i], "%.*s", (int)l->n, l->s);

@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	%D%/no-input.jsonl \
 	%D%/not-json.jsonl \
 	%D%/nul.jsonl \
+	%D%/parent.jsonl \
 	%D%/repeated-id.jsonl \
 	%D%/step-back.jsonl \
 	%D%/string.jsonl \
