@@ -7,7 +7,10 @@ nobase_dist_pkgdata_DATA += \
 	%D%/groups/scenario.json \
 	%D%/lib.sh \
 	%D%/published/README \
+	%D%/published/figure10.txt \
 	%D%/published/figure11.txt \
+	%D%/published/figure12.txt \
+	%D%/published/figure13.txt \
 	%D%/published/figure14.txt \
 	%D%/published/figure15.txt \
 	%D%/published/figure5.txt \

@@ -104,7 +104,7 @@ static bool same_trace(const struct mc_simulation *a, const struct mc_simulation
 
 	return !strcmp(a->trace_path, b->trace_path) && !strcmp(p.format, q.format) &&
 	       p.block_tokens == q.block_tokens && p.kv_block_tokens == q.kv_block_tokens &&
-	       p.rate == q.rate && p.limit == q.limit && p.start == q.start &&
+	       p.rate == q.rate && p.limit == q.limit && p.max_output == q.max_output && p.start == q.start &&
 	       p.spread_ticks == q.spread_ticks && (!p.spread_ticks || p.seed == q.seed) &&
 	       p.max_bad == q.max_bad;
 }

@@ -54,6 +54,8 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 	f->row->compute_s = job->compute_s;
 	f->row->load_s = job->load_s;
 	mc_cluster_report(c, f->row->prefill);
+	if (f->row->decode != MC_NONE)
+		mc_cluster_reserve(c, f);
 	if (c->layerwise && f->row->decode != MC_NONE)
 		mc_cluster_hand_over(c, f, job->end);
 }

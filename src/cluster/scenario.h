@@ -20,7 +20,7 @@ struct mc_scenario {
 	char *hardware; /* profile name or path */
 	struct {
 		char *path, *format;
-		int64_t block_tokens, limit, max_bad;
+		int64_t block_tokens, limit, max_output, max_bad;
 		double rate;
 		mc_time start;
 		bool spread_ticks;

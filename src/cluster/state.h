@@ -134,6 +134,9 @@ void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *i
  * node, layer by layer until produce_end (the last layer is there only then), or at once (0). */
 void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
 		      const struct mc_score *placed);
+/* Room at the decode node, from the start of prefill on: VRAM, and DRAM for what it keeps of the prompt. What
+ * it has of it is pinned, and loads to VRAM meanwhile. */
+void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f);
 void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end);
 
 /* dispatch.c: a prefill instance's wait has changed. */

@@ -81,29 +81,33 @@ static void on_handover(void *arg, uint32_t flow)
 	mc_decode_arrive(&c->decode[row->decode], &f->decode);
 }
 
-/*
- * Reserve what the decode node's DRAM keeps of the prompt; returns the tokens that it lacks. Blocks that
- * another hand-over is still bringing are sent again: the sender knows what is there, not what will be.
- */
-static uint32_t reserve(struct mc_cluster *c, struct mc_flight *f)
+void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f)
 {
 	const struct mc_trace *t = c->trace;
 	int64_t request = f->row - c->result->row;
-	struct mc_pool *pool = c->pool[mc_view_decode_node(&c->view, f->row->decode)];
-	struct mc_prompt prompt = {.tokens = f->row->input, .block = t->block + t->first[request]};
+	uint32_t node = mc_view_decode_node(&c->view, f->row->decode);
 
-	prompt.n_blocks = (uint32_t)mc_trace_blocks(t, request);
-	if (pool && c->caching) {
-		f->decode_lease = mc_cluster_acquire(c, mc_view_decode_node(&c->view, f->row->decode),
-						     prompt.block, prompt.n_blocks);
-		f->sent_from = mc_pool_resident(pool, &f->decode_lease);
-	}
+	if (c->pool[node] && c->caching)
+		f->decode_lease = mc_cluster_acquire(c, node, t->block + t->first[request],
+						     (uint32_t)mc_trace_blocks(t, request));
+	mc_decode_announce(&c->decode[f->row->decode], &f->decode);
+}
+
+/* Tokens that the decode node lacks. Blocks that another hand-over is still bringing are sent again: the
+ * sender knows what is there, not what will be. */
+static uint32_t lacking(const struct mc_cluster *c, struct mc_flight *f)
+{
+	const struct mc_pool *pool = c->pool[mc_view_decode_node(&c->view, f->row->decode)];
+	struct mc_prompt prompt = {.tokens = f->row->input};
+
+	prompt.n_blocks = (uint32_t)mc_trace_blocks(c->trace, f->row - c->result->row);
+	f->sent_from = f->decode_lease.held ? mc_pool_resident(pool, &f->decode_lease) : 0;
 	return mc_view_span_tokens(&c->view, &prompt, f->sent_from, prompt.n_blocks);
 }
 
 void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end)
 {
-	double bytes = reserve(c, f) * c->cost->kv_bytes;
+	double bytes = lacking(c, f) * c->cost->kv_bytes;
 	struct mc_flow_spec spec = {
 	    .link = {mc_cluster_link_out(f->row->prefill),
 		     mc_cluster_link_in(mc_view_decode_node(&c->view, f->row->decode))},
@@ -118,6 +122,5 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 
 	c->result->handover_bytes += bytes;
 	c->crossed += 2 * bytes;
-	mc_decode_announce(&c->decode[f->row->decode], &f->decode);
 	mc_net_flow_start(c->net, &spec);
 }

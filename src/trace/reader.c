@@ -122,6 +122,8 @@ static int check_params(struct reader *r, struct mc_err *err)
 		key = "limit";
 	else if (p->start < 0)
 		key = "start";
+	else if (p->max_output < 0)
+		key = "max_output";
 	else if (p->max_bad < 0)
 		key = "max_bad";
 	if (key) {

@@ -17,6 +17,7 @@ struct mc_trace_params {
 	double rate;             /* gaps between arrivals are divided by it; > 0 */
 	int64_t limit;           /* requests kept; 0: all */
 	mc_time start;           /* trace time skipped; later times are made relative to it */
+	int64_t max_output;      /* longer outputs are cut to it, tokens; 0: none */
 	bool spread_ticks; /* requests of one instant are spread over the gap after it, uniformly, seeded */
 	bool chain; /* replace each id by a hash of it and of the ids before it: equal ids then have equal
 		       prefixes, whatever the ids of the file name */

@@ -162,6 +162,9 @@ int mc_trace_reshape(struct mc_trace *t, const struct mc_trace_params *p, struct
 {
 	if (mc_trace_cut(t, p->start, p->limit, err) || mc_trace_rate(t, p->rate, err))
 		return MC_USAGE;
+	for (int64_t i = 0; p->max_output && i < t->n; i++)
+		if (t->output[i] > p->max_output)
+			t->output[i] = (uint32_t)p->max_output;
 	if (p->spread_ticks)
 		mc_trace_spread(t, p->seed);
 	if (p->chain)
