@@ -14,13 +14,14 @@
 #include "model/cost.h"
 #include "trace/store.h"
 
-/* One placement as it was decided, with what every other instance would have cost. */
+/* One placement as it was decided (the last time, if it was decided again after a fault), with what every
+ * other instance would have cost. */
 struct mc_explanation {
 	int64_t request; /* in: its number in the trace, from 0; -1: none */
 	bool found;
 	struct mc_decision decision;
-	struct mc_score *score; /* n, by instance; free() */
-	mc_time *decode_load;   /* predicted iteration time, n_decode; free() */
+	struct mc_score *score; /* n, by instance, .prefill MC_NONE: it was down; free() */
+	mc_time *decode_load;   /* predicted iteration time, n_decode, -1: it was down; free() */
 	uint32_t n, n_decode;
 	mc_time decided;
 };

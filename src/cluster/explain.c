@@ -1,5 +1,7 @@
 /* Why a request went where it went: the terms of Algorithm 1 at every instance, at the moment of the
  * decision. */
+#include <stdlib.h>
+
 #include "cluster/state.h"
 #include "sched/search.h"
 
@@ -16,16 +18,21 @@ void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
 	x->decided = c->loop.now;
 	x->n = c->view.n_prefill;
 	x->n_decode = c->view.n_decode;
+	free(x->score);
+	free(x->decode_load);
 	x->score = mc_xcalloc(x->n, sizeof *x->score);
 	x->decode_load = mc_xcalloc(x->n_decode, sizeof *x->decode_load);
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct mc_score *at = &x->score[i];
 
-		at->prefill = i;
+		at->prefill = c->view.node[i].down ? MC_NONE : i;
+		if (c->view.node[i].down)
+			continue;
 		at->local = mc_view_match(&c->view, prompt, i);
 		at->ssd = mc_search_ssd(&c->view, prompt, i);
 		mc_search_score(&s, &c->view, prompt, &best, at);
 	}
 	for (uint32_t i = 0; i < x->n_decode; i++)
-		x->decode_load[i] = c->view.decode[i].load;
+		x->decode_load[i] =
+		    c->view.node[mc_view_decode_node(&c->view, i)].down ? -1 : c->view.decode[i].load;
 }

@@ -12,7 +12,7 @@ static bool least(const struct mc_explanation *x, mc_time (*of)(const struct mc_
 	mc_time chosen = of(&x->score[x->decision.placed.prefill]);
 
 	for (uint32_t i = 0; i < x->n; i++)
-		if (of(&x->score[i]) < chosen)
+		if (x->score[i].prefill != MC_NONE && of(&x->score[i]) < chosen)
 			return false;
 	return true;
 }
@@ -106,6 +106,10 @@ static void prefill_table(FILE *out, const struct mc_explanation *x)
 		const struct mc_score *s = chosen ? &x->decision.placed : &x->score[i];
 
 		mc_text_cell(t, "%s %u", chosen ? "*" : " ", i);
+		for (int k = 1; s->prefill == MC_NONE && k < 8; k++)
+			mc_text_cell(t, "%s", k == 1 ? "down" : "-");
+		if (s->prefill == MC_NONE)
+			continue;
 		mc_text_cell(t, "%u", s->local);
 		mc_text_cell(t, "%u", s->hit);
 		mc_text_cell(t, "%s", from(x, s, name, sizeof name));
@@ -126,7 +130,10 @@ static void decode_table(FILE *out, const struct mc_explanation *x)
 	mc_text_cell(t, "predicted iteration ms");
 	for (uint32_t i = 0; i < x->n_decode; i++) {
 		mc_text_cell(t, "%s %u", i == x->decision.decode ? "*" : " ", i);
-		mc_text_cell(t, "%.3f", 1e3 * mc_time_to_s(x->decode_load[i]));
+		if (x->decode_load[i] < 0)
+			mc_text_cell(t, "down");
+		else
+			mc_text_cell(t, "%.3f", 1e3 * mc_time_to_s(x->decode_load[i]));
 	}
 	mc_text_table_write(t, out);
 	mc_text_table_free(t);
@@ -184,13 +191,19 @@ static void explain_text(FILE *out, const struct mc_report *report, const struct
 	aftermath(out, row);
 }
 
-static json_t *score_json(const struct mc_explanation *x, const struct mc_score *s, bool chosen)
+static json_t *score_json(const struct mc_explanation *x, uint32_t i)
 {
-	json_t *o = json_object(), *parts = json_array();
+	bool chosen = i == x->decision.placed.prefill;
+	const struct mc_score *s = chosen ? &x->decision.placed : &x->score[i];
+	json_t *o = json_object(), *parts;
 	char name[48];
 
-	mc_json_int(o, "prefill", s->prefill);
+	mc_json_int(o, "prefill", i);
 	json_object_set_new(o, "chosen", json_boolean(chosen));
+	json_object_set_new(o, "down", json_boolean(s->prefill == MC_NONE));
+	if (s->prefill == MC_NONE)
+		return o;
+	parts = json_array();
 	mc_json_int(o, "local_blocks", s->local);
 	mc_json_int(o, "hit_blocks", s->hit);
 	json_object_set_new(o, "parts", parts);
@@ -245,10 +258,7 @@ static void explain_json(FILE *out, const struct mc_report *report, const struct
 	mc_json_text(doc, "policy", report->scenario->conductor.policy);
 	mc_json_text(doc, "refusal", x->decision.refusal ? mc_refusal_name(x->decision.refusal) : "");
 	for (uint32_t i = 0; i < x->n && !x->decision.refusal; i++) {
-		bool chosen = i == x->decision.placed.prefill;
-
-		json_array_append_new(all,
-				      score_json(x, chosen ? &x->decision.placed : &x->score[i], chosen));
+		json_array_append_new(all, score_json(x, i));
 	}
 	json_object_set_new(doc, "prefill", all);
 	all = json_array();
@@ -257,7 +267,8 @@ static void explain_json(FILE *out, const struct mc_report *report, const struct
 
 		mc_json_int(o, "decode", i);
 		json_object_set_new(o, "chosen", json_boolean(i == x->decision.decode));
-		mc_json_real(o, "predicted_iteration_s", mc_time_to_s(x->decode_load[i]));
+		json_object_set_new(o, "down", json_boolean(x->decode_load[i] < 0));
+		when(o, "predicted_iteration_s", x->decode_load[i] >= 0, x->decode_load[i]);
 		json_array_append_new(all, o);
 	}
 	json_object_set_new(doc, "decode", all);

@@ -2,7 +2,7 @@
 
 const char *mc_refusal_name(enum mc_refusal r)
 {
-	static const char *const name[MC_REFUSALS] = {"none", "decode_capacity"};
+	static const char *const name[MC_REFUSALS] = {"none", "decode_capacity", "no_instance"};
 
 	return name[r];
 }
@@ -44,7 +44,18 @@ void mc_conductor_decide(struct mc_conductor *c, const struct mc_view *view, con
 		out->refusal = MC_REFUSED_DECODE_CAPACITY;
 		return;
 	}
+	if (!view->prefill_living.n || (prompt->max_tokens > 1 && !view->decode_living.n)) {
+		out->refusal = MC_REFUSED_NO_INSTANCE;
+		return;
+	}
 	c->policy->place(c->policy_state, view, prompt, &out->placed);
 	if (prompt->max_tokens > 1)
 		out->decode = c->decode_policy->place(c->decode_state, view, prompt);
+}
+
+void mc_conductor_decide_decode(struct mc_conductor *c, const struct mc_view *view,
+				const struct mc_prompt *prompt, struct mc_decision *out)
+{
+	out->refusal = view->decode_living.n ? MC_TAKEN : MC_REFUSED_NO_INSTANCE;
+	out->decode = out->refusal ? MC_NONE : c->decode_policy->place(c->decode_state, view, prompt);
 }

@@ -12,6 +12,7 @@
 enum mc_refusal {
 	MC_TAKEN = 0,
 	MC_REFUSED_DECODE_CAPACITY, /* prompt and output exceed the KV memory of any decode instance */
+	MC_REFUSED_NO_INSTANCE,     /* all prefill or all decode instances are down */
 	MC_REFUSALS,
 };
 
@@ -40,5 +41,9 @@ int mc_conductor_init(struct mc_conductor *c, const struct mc_conductor_params *
 void mc_conductor_fini(struct mc_conductor *c);
 void mc_conductor_decide(struct mc_conductor *c, const struct mc_view *view, const struct mc_prompt *prompt,
 			 struct mc_decision *out);
+/* Another decode instance for a request whose first one was lost before it began there; out->placed is left
+ * as it is. */
+void mc_conductor_decide_decode(struct mc_conductor *c, const struct mc_view *view,
+				const struct mc_prompt *prompt, struct mc_decision *out);
 
 #endif

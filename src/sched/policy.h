@@ -43,7 +43,7 @@ struct mc_policy {
 	/* State of one Conductor; NULL when none is needed. */
 	void *(*create)(const struct mc_policy_params *params);
 	void (*destroy)(void *state);
-	/* Choose. */
+	/* Choose one that is not down; there is one. */
 	void (*place)(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
 		      struct mc_score *out);
 	bool fetches; /* may name a source: used when a choice is explained */
@@ -61,6 +61,7 @@ struct mc_decode_policy {
 	bool uses_seed;
 	void *(*create)(const struct mc_policy_params *params);
 	void (*destroy)(void *state);
+	/* One that is not down; there is one. */
 	uint32_t (*place)(void *state, const struct mc_view *view, const struct mc_prompt *prompt);
 };
 

@@ -12,12 +12,42 @@ uint32_t mc_search_sources(const struct mc_view *view)
 	return view->sources == MC_SOURCES_ALL ? view->n_prefill + view->n_decode : view->n_prefill;
 }
 
+/* May this DRAM or SSD of the tree be fetched from? */
+static bool is_source(const struct mc_view *view, uint32_t node, bool ssd)
+{
+	uint32_t home = mc_view_home(view, node);
+
+	return (node >= view->ssd) == ssd && home < mc_search_sources(view) && !view->node[home].down;
+}
+
+/* The same as the tree's best, of living nodes alone: copy by copy. */
+static uint32_t best_living(const struct mc_view *view, const struct mc_prompt *prompt, bool ssd)
+{
+	for (uint32_t s = prompt->n_steps; s-- > 0;) {
+		uint32_t n, most = 0, end = prompt->step[s].end;
+		const struct mc_copy *c = mc_tree_copies(view->tree, prompt->step[s].run, &n);
+
+		for (uint32_t k = 0; k < n; k++)
+			if (c[k].resident > most && is_source(view, c[k].node, ssd))
+				most = c[k].resident;
+		most += most ? mc_tree_first(view->tree, prompt->step[s].run) : 0;
+		if (most)
+			return most < end ? most : end;
+	}
+	return 0;
+}
+
 struct mc_found mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt)
 {
 	struct mc_found best = {{0, MC_NONE}, {0, MC_NONE}};
 
 	if (!view->sources)
 		return best;
+	if (mc_view_crippled(view)) {
+		best.dram.blocks = best_living(view, prompt, false);
+		best.ssd.blocks = best_living(view, prompt, true);
+		return best;
+	}
 	for (uint32_t group = 0; group < (uint32_t)view->sources; group++) {
 		uint32_t blocks = mc_tree_best(view->tree, group, prompt->step, prompt->n_steps);
 
@@ -44,8 +74,7 @@ static uint32_t holder(const struct mc_view *view, const struct mc_prompt *promp
 	c = mc_tree_copies(view->tree, prompt->step[s].run, &n);
 	first = mc_tree_first(view->tree, prompt->step[s].run);
 	for (uint32_t k = 0; k < n; k++) {
-		if (first + c[k].resident < blocks || (c[k].node >= view->ssd) != ssd ||
-		    mc_view_home(view, c[k].node) >= mc_search_sources(view))
+		if (first + c[k].resident < blocks || !is_source(view, c[k].node, ssd))
 			continue;
 		if (pick == MC_NONE || load_of(view, c[k].node) < load_of(view, pick))
 			pick = c[k].node;

@@ -35,10 +35,13 @@ struct hunt {
 	struct mc_score *out; /* the best placement so far */
 };
 
+/* Of a node that may be an instance. */
 static void consider(struct hunt *h, uint32_t i)
 {
 	struct mc_score at = {.prefill = i};
 
+	if (i >= h->view->n_prefill || h->view->node[i].down)
+		return;
 	at.local = mc_view_match(h->view, h->prompt, i);
 	at.ssd = mc_search_ssd(h->view, h->prompt, i);
 	mc_search_score(h->s, h->view, h->prompt, &h->best, &at);
@@ -59,8 +62,7 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 		const struct mc_copy *c = mc_tree_copies(view->tree, prompt->step[rare].run, &n);
 
 		for (uint32_t k = 0; k < n; k++)
-			if (mc_view_home(view, c[k].node) < view->n_prefill)
-				consider(&h, mc_view_home(view, c[k].node));
+			consider(&h, mc_view_home(view, c[k].node));
 	}
 	/* All others hold at most what is before the rare run. */
 	low = mc_search_bound(s, view, prompt, &h.best, rare ? prompt->step[rare - 1].end : 0);
@@ -68,6 +70,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 	while (mc_rank_next(&walk, &i)) {
 		mc_time least = mc_view_queue(view, i) + low;
 
+		if (view->node[i].down) /* and so are all behind it */
+			break;
 		if (out->prefill != MC_NONE &&
 		    (least > out->total ||
 		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
@@ -104,7 +108,7 @@ static struct mc_match scan_best(const struct mc_view *view, const struct mc_pro
 
 	for (uint32_t i = 0; i < mc_search_sources(view); i++) {
 		uint32_t node = ssd ? view->ssd + i : i;
-		uint32_t m = scan_match(view, prompt, node, true);
+		uint32_t m = view->node[i].down ? 0 : scan_match(view, prompt, node, true);
 		uint32_t load = ssd ? view->node[i].reads : view->node[i].sends;
 
 		if (m > best.blocks || (m && m == best.blocks && load < least)) {
@@ -128,6 +132,8 @@ void mc_search_scan(const struct mc_search *s, const struct mc_view *view, const
 	for (uint32_t i = 0; i < view->n_prefill; i++) {
 		struct mc_score at = {.prefill = i, .local = scan_match(view, prompt, i, false)};
 
+		if (view->node[i].down)
+			continue;
 		if (view->ssd != MC_NONE)
 			at.ssd = scan_match(view, prompt, view->ssd + i, true);
 		mc_search_score(s, view, prompt, &best, &at);

@@ -5,6 +5,13 @@
 
 #include "base/vec.h"
 
+static void living_init(struct mc_view_living *l, uint32_t n)
+{
+	l->at = mc_xcalloc(n, sizeof *l->at);
+	for (l->n = 0; l->n < n; l->n++)
+		l->at[l->n] = l->n;
+}
+
 void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode)
 {
 	*view = (struct mc_view){
@@ -12,6 +19,8 @@ void mc_view_init(struct mc_view *view, uint32_t n_prefill, uint32_t n_decode)
 	view->prefill = mc_xcalloc(n_prefill, sizeof *view->prefill);
 	view->decode = mc_xcalloc(n_decode, sizeof *view->decode);
 	view->node = mc_xcalloc(n_prefill + n_decode, sizeof *view->node);
+	living_init(&view->prefill_living, n_prefill);
+	living_init(&view->decode_living, n_decode);
 	mc_rank_init(&view->prefill_rank, n_prefill);
 	mc_rank_init(&view->decode_rank, n_decode);
 }
@@ -21,6 +30,8 @@ void mc_view_fini(struct mc_view *view)
 	free(view->prefill);
 	free(view->decode);
 	free(view->node);
+	free(view->prefill_living.at);
+	free(view->decode_living.at);
 	mc_rank_fini(&view->prefill_rank);
 	mc_rank_fini(&view->decode_rank);
 }
@@ -30,7 +41,8 @@ void mc_view_prefill_set(struct mc_view *view, uint32_t i, mc_time free_at)
 	if (free_at == view->prefill[i].free_at)
 		return;
 	view->prefill[i].free_at = free_at;
-	mc_rank_set(&view->prefill_rank, i, free_at);
+	if (!view->node[i].down)
+		mc_rank_set(&view->prefill_rank, i, free_at);
 }
 
 void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t context)
@@ -41,7 +53,32 @@ void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t
 	d->context += context;
 	assert(d->batch >= 0 && d->context >= 0);
 	d->load = d->batch ? mc_cost_decode_ns(view->cost, d->batch, d->context) : 0;
-	mc_rank_set(&view->decode_rank, i, d->load);
+	if (!view->node[mc_view_decode_node(view, i)].down)
+		mc_rank_set(&view->decode_rank, i, d->load);
+}
+
+uint32_t mc_view_living_from(const struct mc_view_living *l, uint32_t number)
+{
+	for (uint32_t k = 0; k < l->n; k++)
+		if (l->at[k] >= number)
+			return l->at[k];
+	return l->at[0];
+}
+
+void mc_view_down(struct mc_view *view, uint32_t node, bool down)
+{
+	bool prefill = node < view->n_prefill;
+	struct mc_view_living *l = prefill ? &view->prefill_living : &view->decode_living;
+	uint32_t first = prefill ? 0 : view->n_prefill, n = prefill ? view->n_prefill : view->n_decode;
+	int64_t key = prefill ? view->prefill[node].free_at : view->decode[node - first].load;
+
+	view->node[node].down = down;
+	mc_rank_set(prefill ? &view->prefill_rank : &view->decode_rank, node - first,
+		    down ? MC_TIME_MAX : key);
+	l->n = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (!view->node[first + i].down)
+			l->at[l->n++] = i;
 }
 
 mc_time mc_view_prefill_occupancy(const struct mc_view *view, uint32_t n, uint32_t cached)

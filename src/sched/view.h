@@ -9,6 +9,7 @@
 #ifndef MC_SCHED_VIEW_H
 #define MC_SCHED_VIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/time.h"
@@ -27,6 +28,12 @@ struct mc_view_node {
 	uint32_t sends; /* transfers that it is the source of and that run at full speed (fetches, late
 			   hand-overs) */
 	uint32_t reads; /* reads of its SSD that run */
+	bool down;      /* known to be: no choice and no source (mc_view_down) */
+};
+
+/* Instances that are not down, ascending. */
+struct mc_view_living {
+	uint32_t n, *at;
 };
 
 /* A decode instance, with the requests assigned to it, those still in prefill included. */
@@ -57,8 +64,9 @@ struct mc_view {
 	struct mc_view_node *node; /* n_prefill + n_decode */
 	uint32_t ssd; /* the SSD of node k is node ssd + k of the tree; MC_NONE: there are none. Decode
 	instances have one only where they are sources */
-	struct mc_rank prefill_rank; /* by free_at */
-	struct mc_rank decode_rank;  /* by load */
+	struct mc_view_living prefill_living, decode_living;
+	struct mc_rank prefill_rank; /* by free_at; those that are down last */
+	struct mc_rank decode_rank;  /* by load; likewise */
 };
 
 /* A request as a Conductor sees it. */
@@ -80,6 +88,17 @@ void mc_view_fini(struct mc_view *view);
 /* For the composition roots: what changed. O(log instances). */
 void mc_view_prefill_set(struct mc_view *view, uint32_t i, mc_time free_at);
 void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t context);
+/* A node is known to be down, or up again. O(nodes). */
+void mc_view_down(struct mc_view *view, uint32_t node, bool down);
+
+/* The first with at least this number, or the first of all; there is one. */
+uint32_t mc_view_living_from(const struct mc_view_living *l, uint32_t number);
+
+/* Is any node down? */
+static inline bool mc_view_crippled(const struct mc_view *view)
+{
+	return view->prefill_living.n < view->n_prefill || view->decode_living.n < view->n_decode;
+}
 
 /* Predicted wait at instance i: T_queue of Algorithm 1. */
 static inline mc_time mc_view_queue(const struct mc_view *view, uint32_t i)

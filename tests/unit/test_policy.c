@@ -88,6 +88,8 @@ static struct mc_prompt random_world(struct world *w, uint64_t *rnd)
 			make_ids(w->id, DEPTH, draw(rnd, 3), draw(rnd, 3));
 			hold(w, i, w->id, 1 + (uint32_t)draw(rnd, DEPTH));
 		}
+		for (uint32_t node = i; i && node < 2 * w->view.n_prefill; node += w->view.n_prefill)
+			mc_view_down(&w->view, node, draw(rnd, 4) == 0); /* 0 lives */
 	}
 	make_ids(w->id, DEPTH, draw(rnd, 3), draw(rnd, 3));
 	return make_prompt(w, 1 + (uint32_t)draw(rnd, 16 * DEPTH));
@@ -154,6 +156,7 @@ static void lawful(const struct mc_policy *policy, const struct world *w, const 
 	uint32_t hit = mc_view_hit_tokens(v, p, s->hit);
 
 	ck_assert_uint_lt(s->prefill, v->n_prefill);
+	ck_assert(!v->node[s->prefill].down);
 	ck_assert_uint_eq(s->local, mc_view_match(v, p, s->prefill));
 	ck_assert_int_eq(s->queue, mc_view_queue(v, s->prefill));
 	ck_assert_int_eq(s->compute, mc_view_prefill_time(v, p->tokens, hit));
@@ -166,6 +169,7 @@ static void lawful(const struct mc_policy *policy, const struct world *w, const 
 	ck_assert(policy->fetches);
 	ck_assert_uint_eq(s->n_parts, 1);
 	ck_assert_uint_lt(s->part[0].node, v->n_prefill);
+	ck_assert(!v->node[s->part[0].node].down);
 	ck_assert_uint_ne(s->part[0].node, s->prefill);
 	ck_assert_uint_eq(s->part[0].from, s->local);
 	ck_assert_uint_eq(s->part[0].to, s->hit);
@@ -235,6 +239,7 @@ START_TEST(every_decode_policy_on_random_views)
 			for (int k = 0; k < 3; k++) {
 				at[k] = p->place(state[k], &w.view, &prompt);
 				ck_assert_uint_lt(at[k], w.view.n_decode);
+				ck_assert(!w.view.node[w.view.n_prefill + at[k]].down);
 			}
 			ck_assert_uint_eq(at[0], at[1]);
 			seeds_differ += at[0] != at[2];
@@ -440,6 +445,24 @@ START_TEST(conductor_decides)
 		ck_assert_uint_eq(d.placed.prefill, 1);
 		ck_assert_uint_eq(d.decode, MC_NONE);
 	}
+	for (uint32_t i = 0; i < 3; i++) /* decode nodes 0 to 2; one left is enough */
+		mc_view_down(&w.view, 3 + i, i < 2);
+	p.max_tokens = 10;
+	w.cost.vram_kv_tokens = 6000;
+	mc_conductor_decide(&c, &w.view, &p, &d);
+	ck_assert_uint_eq(d.decode, 2);
+	mc_view_down(&w.view, 5, true);
+	mc_conductor_decide(&c, &w.view, &p, &d);
+	ck_assert_int_eq(d.refusal, MC_REFUSED_NO_INSTANCE);
+	mc_conductor_decide_decode(&c, &w.view, &p, &d);
+	ck_assert_int_eq(d.refusal, MC_REFUSED_NO_INSTANCE);
+	p.max_tokens = 1;
+	mc_conductor_decide(&c, &w.view, &p, &d);
+	ck_assert_int_eq(d.refusal, MC_TAKEN);
+	for (uint32_t i = 0; i < 3; i++)
+		mc_view_down(&w.view, i, true);
+	mc_conductor_decide(&c, &w.view, &p, &d);
+	ck_assert_int_eq(d.refusal, MC_REFUSED_NO_INSTANCE);
 	mc_conductor_fini(&c);
 	params.policy = "best";
 	ck_assert_int_eq(mc_conductor_init(&c, &params, &err), MC_USAGE);

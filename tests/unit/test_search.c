@@ -135,6 +135,12 @@ START_TEST(search_equals_scan)
 			same_choice(&w, &rnd);
 			mc_view_prefill_set(&w.view, (uint32_t)draw(&rnd, w.view.n_prefill),
 					    w.view.now + (mc_time)draw(&rnd, 5) * 2000000 - 4000000);
+			if (round % 2) { /* nodes go and come back; a node holds what it held */
+				uint32_t node = (uint32_t)draw(&rnd, w.view.n_prefill + w.view.n_decode);
+
+				if (w.view.node[node].down || w.view.prefill_living.n > 1)
+					mc_view_down(&w.view, node, !w.view.node[node].down);
+			}
 		}
 		world_fini(&w);
 	}

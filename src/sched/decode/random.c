@@ -15,7 +15,7 @@ static void destroy(void *state)
 static uint32_t place(void *state, const struct mc_view *view, const struct mc_prompt *prompt)
 {
 	(void)prompt;
-	return (uint32_t)gsl_rng_uniform_int(state, view->n_decode);
+	return view->decode_living.at[gsl_rng_uniform_int(state, view->decode_living.n)];
 }
 
 const struct mc_decode_policy mc_decode_policy_random = {

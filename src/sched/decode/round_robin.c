@@ -10,10 +10,10 @@ static void *create(const struct mc_policy_params *params)
 
 static uint32_t place(void *state, const struct mc_view *view, const struct mc_prompt *prompt)
 {
-	uint32_t *next = state, i = *next % view->n_decode; /* fewer than last time: instances come and go */
+	uint32_t *next = state, i = mc_view_living_from(&view->decode_living, *next);
 
 	(void)prompt;
-	*next = (i + 1) % view->n_decode;
+	*next = i + 1;
 	return i;
 }
 

@@ -16,7 +16,9 @@ static void destroy(void *state)
 static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
 		  struct mc_score *out)
 {
-	mc_search_here(view, prompt, (uint32_t)gsl_rng_uniform_int(state, view->n_prefill), out);
+	const struct mc_view_living *l = &view->prefill_living;
+
+	mc_search_here(view, prompt, l->at[gsl_rng_uniform_int(state, l->n)], out);
 }
 
 const struct mc_policy mc_policy_random = {

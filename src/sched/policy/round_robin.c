@@ -12,10 +12,10 @@ static void *create(const struct mc_policy_params *params)
 static void place(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
 		  struct mc_score *out)
 {
-	uint32_t *next = state, i = *next % view->n_prefill; /* fewer than last time: instances come and go */
+	uint32_t *next = state, i = mc_view_living_from(&view->prefill_living, *next);
 
 	mc_search_here(view, prompt, i, out);
-	*next = (i + 1) % view->n_prefill;
+	*next = i + 1;
 }
 
 const struct mc_policy mc_policy_round_robin = {
