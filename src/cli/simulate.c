@@ -93,6 +93,8 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 		return rc;
 	if (s->net.bandwidth > 0)
 		mc_cost_set_bandwidth(&sim->cost, s->net.bandwidth);
+	if (s->net.host_bandwidth > 0)
+		mc_cost_set_host_bandwidth(&sim->cost, s->net.host_bandwidth);
 	rc = mc_cli_trace_find(s->trace.path, folder, &sim->trace_path, err);
 	return rc ? bad_setting(setup, "trace.path", err) : MC_OK;
 }

@@ -57,7 +57,7 @@ void mc_cluster_check(struct mc_cluster *c)
 		check_decode(c, i);
 	if (!c->err->rc && mc_tree_check(c->tree, c->err))
 		c->loop.stop = true;
-	if (!c->err->rc && mc_net_check(c->net, c->err))
+	if (!c->err->rc && mc_fabric_check(c->fabric, c->err))
 		c->loop.stop = true;
 }
 
@@ -114,12 +114,14 @@ static void check_rows(struct mc_cluster *c)
 
 void mc_cluster_check_end(struct mc_cluster *c)
 {
-	double links = 0;
+	double links = -mc_fabric_resent(c->fabric);
 
 	mc_cluster_check(c);
 	check_rows(c);
-	for (uint32_t l = 0; l < c->result->n_links; l++)
-		links += mc_net_link_bytes(c->net, l);
+	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++)
+		links += mc_fabric_bytes_in(c->fabric, i);
+	for (uint32_t l = c->result->n_net_links; l < c->result->n_links; l++)
+		links += mc_fabric_link_bytes(c->fabric, l);
 	/* What was cut off is still on its way, and so may be what no request waits for. */
 	if (c->open || c->background ? links > c->crossed * (1 + 1e-9)
 				     : fabs(links - c->crossed) > 1e-6 * c->crossed + 1)

@@ -16,23 +16,17 @@ const char *mc_outcome_name(enum mc_outcome o)
 	return name[o];
 }
 
-char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, size_t n)
+char *mc_cluster_name(uint32_t n_prefill, uint32_t node, char *buf, size_t n)
 {
-	bool prefill = node < r->n_prefill;
+	bool prefill = node < n_prefill;
 
-	snprintf(buf, n, "%s%u", prefill ? "prefill" : "decode", prefill ? node : node - r->n_prefill);
+	snprintf(buf, n, "%s%u", prefill ? "prefill" : "decode", prefill ? node : node - n_prefill);
 	return buf;
 }
 
-char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n)
+char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, size_t n)
 {
-	static const char *const kind[] = {"out", "in", "ssd", "ssd.write"};
-	uint32_t nodes = r->n_prefill + r->n_decode;
-	char name[32];
-
-	snprintf(buf, n, "%s.%s", mc_cluster_node_name(r, link / 2 % nodes, name, sizeof name),
-		 kind[link / 2 / nodes * 2 + link % 2]);
-	return buf;
+	return mc_cluster_name(r->n_prefill, node, buf, n);
 }
 
 void mc_result_fini(struct mc_result *r)
@@ -46,6 +40,9 @@ void mc_result_fini(struct mc_result *r)
 	free(r->prefill_busy);
 	free(r->stage_bytes);
 	free(r->decode_busy);
+	for (uint32_t l = 0; l < r->n_links && r->link_name; l++)
+		free(r->link_name[l]);
+	free(r->link_name);
 	free(r->link_bytes);
 	free(r->link_capacity);
 	memset(r, 0, sizeof *r);
@@ -143,8 +140,6 @@ static void init_prefill(struct mc_cluster *c, uint32_t n)
 		mc_prefill_init(&c->prefill[i], &c->loop, c->cost, &ops);
 		mc_prefill_set_group(&c->prefill[i], group, s->cluster.prefill_chunk);
 		mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
-		mc_net_link_add(c->net, c->cost->net_bytes_per_s * group);
-		mc_net_link_add(c->net, c->cost->net_bytes_per_s * group);
 	}
 }
 
@@ -157,8 +152,6 @@ static void init_decode(struct mc_cluster *c, uint32_t n)
 	c->decode = mc_xcalloc(n, sizeof *c->decode);
 	for (uint32_t i = 0; i < n; i++) {
 		mc_decode_init(&c->decode[i], &c->loop, c->cost, &params, &ops);
-		mc_net_link_add(c->net, c->cost->net_bytes_per_s);
-		mc_net_link_add(c->net, c->cost->net_bytes_per_s);
 	}
 }
 
@@ -173,7 +166,6 @@ static int cluster_init(struct mc_cluster *c)
 	int rc;
 
 	mc_loop_init(&c->loop);
-	c->net = mc_net_new(&c->loop, MC_EV_NET);
 	c->tree = mc_tree_new();
 	mc_tree_groups(c->tree, n_prefill, n_prefill + n_decode);
 	mc_view_init(&c->view, n_prefill, n_decode);
@@ -188,6 +180,7 @@ static int cluster_init(struct mc_cluster *c)
 	c->caching = strcmp(s->kv.pool, "off") != 0;
 	c->layerwise = !strcmp(s->cluster.stream, "layerwise");
 	c->schedule = mc_time_from_s(c->cost->schedule_s);
+	mc_cluster_fabric_init(c);
 	init_prefill(c, n_prefill);
 	init_decode(c, n_decode);
 	init_rows(c);
@@ -197,8 +190,7 @@ static int cluster_init(struct mc_cluster *c)
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
 	rc = mc_cluster_tiers_init(c);
 	rc = rc ? rc : mc_cluster_ssd_init(c);
-	c->result->n_net_links = 2 * mc_cluster_nodes(c);
-	c->result->n_links = c->result->n_net_links + 2 * c->ssds;
+	c->result->n_links = mc_fabric_links(c->fabric);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
 	return rc ? rc : mc_conductor_init(&c->conductor, &params, c->err);
 }
@@ -216,8 +208,6 @@ static void collect(struct mc_cluster *c)
 	r->decode_busy = mc_xcalloc(r->n_decode, sizeof *r->decode_busy);
 	r->prefill_busy = mc_xcalloc(r->n_prefill, sizeof *r->prefill_busy);
 	r->stage_bytes = mc_xcalloc(r->n_prefill, sizeof *r->stage_bytes);
-	r->link_bytes = mc_xcalloc(r->n_links, sizeof *r->link_bytes);
-	r->link_capacity = mc_xcalloc(r->n_links, sizeof *r->link_capacity);
 	for (uint32_t i = 0; i < r->n_decode; i++) {
 		struct mc_decode *d = &c->decode[i];
 
@@ -242,25 +232,14 @@ static void collect(struct mc_cluster *c)
 		r->ssd_evicted_blocks += p.evicted;
 		r->ssd_unstored_blocks += p.refused;
 	}
-	for (uint32_t l = 0; l < r->n_links; l++) {
-		r->link_bytes[l] = mc_net_link_bytes(c->net, l);
-		r->link_capacity[l] = mc_net_link_capacity(c->net, l);
-	}
-	if (!c->open)
-		return;
-	/* Cut off: what was sent of the transfers under way. Every one has a receiver. */
-	r->fetched_bytes = r->handover_bytes = 0;
-	for (uint32_t i = 0; i < r->n_prefill; i++)
-		r->fetched_bytes += r->link_bytes[mc_cluster_link_in(i)];
-	for (uint32_t i = 0; i < r->n_decode; i++)
-		r->handover_bytes += r->link_bytes[mc_cluster_link_in(mc_view_decode_node(&c->view, i))];
+	mc_cluster_fabric_collect(c);
 }
 
 static void cluster_fini(struct mc_cluster *c)
 {
 	mc_conductor_fini(&c->conductor);
 	/* Takes its events out of the loop, where those of the instances are, too, when a run was cut off. */
-	mc_net_free(c->net);
+	mc_fabric_free(c->fabric);
 	for (uint32_t i = 0; i < c->view.n_prefill; i++)
 		mc_prefill_fini(&c->prefill[i]);
 	for (uint32_t i = 0; i < c->view.n_decode; i++)

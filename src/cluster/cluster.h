@@ -51,7 +51,5 @@ int mc_cluster_run(const struct mc_cluster_setup *setup, struct mc_result *r, st
 
 /* "prefill3", "decode0": of a node. Returns buf. */
 char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, size_t n);
-/* "prefill3.out", "decode0.in", "prefill3.ssd", "prefill3.ssd.write": n bytes at most. Returns buf. */
-char *mc_cluster_link_name(const struct mc_result *r, uint32_t link, char *buf, size_t n);
 
 #endif

@@ -1,4 +1,6 @@
 /* What a run cannot hold, told before it begins: times beyond the clock, a time series without end. */
+#include <math.h>
+
 #include "cluster/state.h"
 
 /* Half of what int64_t nanoseconds hold: a prediction of a transfer that all others delay (sched/search.c) is
@@ -10,12 +12,22 @@ static int bad(struct mc_err *err, const char *key)
 	return mc_err_at(err, NULL, 0, 0, key);
 }
 
+static double slowest_link(const struct mc_cluster *c)
+{
+	double least = INFINITY;
+
+	for (uint32_t l = 0; l < c->result->n_links; l++)
+		least = fmin(least, mc_fabric_link_capacity(c->fabric, l));
+	return least;
+}
+
 /*
  * The end of a run is no later than its last arrival and then all requests one after the other, each alone:
  * times of a batch are less than the sum of its members'. So nothing that is planned lies beyond it, either.
  */
 static double latest_end_s(const struct mc_cluster *c)
 {
+	double slowest = slowest_link(c);
 	const struct mc_cost *cost = c->cost;
 	const struct mc_trace *t = c->trace;
 	double s = mc_time_to_s(t->arrival[t->n - 1]) + cost->schedule_s,
@@ -29,7 +41,7 @@ static double latest_end_s(const struct mc_cluster *c)
 		s += mc_cost_prefill_gpu_s(cost, n, 0) + mc_cost_prefill_load_s(cost, n);
 		s += stages *
 		     (cost->net_startup_s * (1 + n / (double)c->view.chunk) + n * cost->hop_s_per_token);
-		s += 2 * mc_cost_transfer_s(cost, kv) + kv / cost->h2d_bytes_per_s;
+		s += 2 * (cost->net_startup_s + kv / slowest) + kv / cost->h2d_bytes_per_s;
 		s += out > 1 ? out * (1e-9 + mc_cost_decode_s(cost, 1, n + out)) : 0;
 	}
 	return s;

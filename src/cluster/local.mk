@@ -3,6 +3,7 @@ libmooncake_a_SOURCES += \
 	%D%/cluster.c %D%/cluster.h \
 	%D%/dispatch.c \
 	%D%/explain.c \
+	%D%/fabric.c \
 	%D%/limits.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \

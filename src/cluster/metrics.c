@@ -207,6 +207,7 @@ static void busy(const struct mc_result *r, struct mc_metrics *m)
 	m->prefill_busy_ratio = ratio(prefill, end * r->n_prefill * r->prefill_group);
 	m->decode_busy_ratio = ratio(decode, end * r->n_decode);
 	m->network_bytes = r->fetched_bytes + r->handover_bytes;
+	m->resent_bytes = r->resent_bytes;
 	m->busiest_link = MC_NONE;
 	for (uint32_t i = 0; i < r->n_net_links; i++) {
 		double use = ratio(r->link_bytes[i], r->link_capacity[i] * end);
@@ -215,6 +216,8 @@ static void busy(const struct mc_result *r, struct mc_metrics *m)
 			m->busiest_link = i;
 			m->busiest_link_ratio = use;
 		}
+		if (i - r->rack_link < r->n_rack_links && use > m->busiest_rack_ratio)
+			m->busiest_rack_ratio = use;
 	}
 }
 

@@ -35,7 +35,9 @@ struct mc_metrics {
 	double prefill_busy_ratio, decode_busy_ratio, batch_mean;
 	int64_t iterations;
 	double network_bytes, busiest_link_ratio;
-	uint32_t busiest_link; /* MC_NONE: no links */
+	uint32_t busiest_link;     /* MC_NONE: no links */
+	double busiest_rack_ratio; /* 0: no racks */
+	double resent_bytes;
 	int64_t stage_bytes;
 	double stage_nic_ratio;
 	double requests_per_s, input_tokens_per_s, output_tokens_per_s;

@@ -80,7 +80,13 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"network.bytes", "bytes", "KV moved between prefill nodes and to decode nodes, whole run"},
     {"network.busiest_link_ratio", "ratio",
      "bytes / (capacity x time to the last event) of the busiest link, whole run"},
-    {"network.busiest_link", "name", "which link that is: a node and a direction"},
+    {"network.busiest_link", "name",
+     "which link that is: a node and a direction (a NIC and a direction where they are not one link), or "
+     "that of a rack"},
+    {"network.busiest_rack_ratio", "ratio",
+     "the same of the links between racks and spine alone; 0: no racks (net.rack_nodes)"},
+    {"network.resent_bytes", "bytes",
+     "sent, and sent again since their NIC failed; not part of network.bytes"},
     {"network.stage_bytes", "bytes",
      "activations that cross between the nodes of prefill groups (cluster.prefill_group), whole run: new "
      "tokens x hidden x 2 bytes x (group - 1) stage boundaries; not part of network.bytes. 0: single nodes"},

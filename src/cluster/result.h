@@ -90,11 +90,13 @@ struct mc_result {
 	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
 	double handover_bytes; /* KV moved to decode nodes, likewise */
 	int64_t *stage_bytes;  /* a prefill instance: activations between its nodes, all boundaries */
-	double *link_bytes,
-	    *link_capacity; /* n_links: prefill in, prefill out, decode in, ... see mc_cluster_link_name */
+	double *link_bytes, *link_capacity; /* n_links, as in net/fabric.h; the capacity at the end */
+	char **link_name; /* "prefill3.out", "decode0.in", "rack0.up", "prefill3.ssd", "prefill3.ssd.write" */
 	uint32_t n_links;
-	uint32_t n_net_links; /* the first ones: of the network; the rest are of SSDs */
-	mc_time end;          /* simulated time of the last event that belongs to a request */
+	uint32_t n_net_links;             /* the first ones: of the network; the rest are of SSDs */
+	uint32_t rack_link, n_rack_links; /* those of racks among them; the first, how many */
+	double resent_bytes;              /* sent, and lost with a NIC */
+	mc_time end;                      /* simulated time of the last event that belongs to a request */
 	uint64_t events;
 	bool interrupted; /* by a signal: figures are of the requests so far */
 };

@@ -54,9 +54,9 @@ static void sample_links(struct mc_cluster *c, struct mc_sample *s)
 	double dt = mc_time_to_s(c->loop.now - c->sampled);
 
 	for (uint32_t l = 0; l < c->result->n_links; l++) {
-		double bytes = mc_net_link_bytes(c->net, l);
+		double bytes = mc_fabric_link_bytes(c->fabric, l);
 		double ratio =
-		    dt > 0 ? (bytes - c->link_seen[l]) / (dt * mc_net_link_capacity(c->net, l)) : 0;
+		    dt > 0 ? (bytes - c->link_seen[l]) / (dt * mc_fabric_link_capacity(c->fabric, l)) : 0;
 
 		c->link_seen[l] = bytes;
 		if (ratio > s->link_ratio_max) {

@@ -42,6 +42,34 @@ static const char *const *stream_names(void)
 	return names;
 }
 
+static const char *const *nic_names(void)
+{
+	static const char *const names[] = {"all", "preferred", NULL};
+
+	return names;
+}
+
+static const char *const *memory_names(void)
+{
+	static const char *const names[] = {"striped", "one-socket", NULL};
+
+	return names;
+}
+
+static const char *const *detail_names(void)
+{
+	static const char *const names[] = {"auto", "nic", NULL};
+
+	return names;
+}
+
+static const char *const *rack_order_names(void)
+{
+	static const char *const names[] = {"filled", "dealt", NULL};
+
+	return names;
+}
+
 #define AT(member) offsetof(struct mc_scenario, member)
 
 const struct mc_field mc_scenario_fields[] = {
@@ -77,7 +105,30 @@ const struct mc_field mc_scenario_fields[] = {
     {"cluster.stream", MC_F_CHOICE, AT(cluster.stream), "layerwise", 0, 0, "",
      "KV goes to decode layer by layer during prefill, or after it", stream_names},
     {"net.bandwidth", MC_F_RATE, AT(net.bandwidth), "0", 0, 1e15, "bytes/s",
-     "usable bandwidth of a node, each direction; 0: the profile's", NULL},
+     "usable bandwidth of a node, each direction, in place of all that the profile says; 0: the profile's",
+     NULL},
+    {"net.host_bandwidth", MC_F_RATE, AT(net.host_bandwidth), "0", 0, 1e15, "bytes/s",
+     "what all NICs of a node reach to or from host memory, each direction; 0: the profile's", NULL},
+    {"net.nics", MC_F_CHOICE, AT(net.nics), "all", 0, 0, "",
+     "NICs that a transfer uses: all, or those that its memory prefers (of its socket) while one of them "
+     "lives",
+     nic_names},
+    {"net.memory", MC_F_CHOICE, AT(net.memory), "striped", 0, 0, "",
+     "where KV is in host memory: spread over the sockets, or on the first one", memory_names},
+    {"net.slice", MC_F_BYTES, AT(net.slice), "64KiB", 1, 1e12, "bytes",
+     "slices of a transfer: those under way on a NIC that fails are sent again", NULL},
+    {"net.slice_cost", MC_F_TIME, AT(net.slice_cost), "0s", 0, 1, "s",
+     "time of a NIC for a slice beside that of its bytes", NULL},
+    {"net.failover", MC_F_TIME, AT(net.failover), "-1s", -1, 1e6, "s",
+     "from the failure of a NIC until its slices go over others; below 0: the profile's", NULL},
+    {"net.detail", MC_F_CHOICE, AT(net.detail), "auto", 0, 0, "",
+     "auto: NICs of a node are one link where that is exact; nic: each is its own", detail_names},
+    {"net.rack_nodes", MC_F_INT, AT(net.rack_nodes), "0", 0, 1000000, "nodes",
+     "nodes of a rack, prefill nodes first; 0: no racks, the network has no limit but the NICs", NULL},
+    {"net.rack_order", MC_F_CHOICE, AT(net.rack_order), "filled", 0, 0, "",
+     "racks are filled one after the other, or nodes are dealt to them in turn", rack_order_names},
+    {"net.oversubscription", MC_F_REAL, AT(net.oversubscription), "1", 1, 1e6, "",
+     "NICs of a rack over its bandwidth to and from the spine", NULL},
     {"kv.block_tokens", MC_F_COUNT, AT(kv.block_tokens), "0", 0, 1 << 20, "tokens",
      "tokens of a KV block, a divisor or multiple of the trace's; 0: the same", NULL},
     {"kv.pool", MC_F_CHOICE, AT(kv.pool), "prefill", 0, 0, "",

@@ -33,7 +33,17 @@ struct mc_scenario {
 		char *stream;            /* layerwise, after */
 	} cluster;
 	struct {
-		double bandwidth; /* usable bytes/s of a node, one direction; 0: the profile's */
+		double bandwidth;      /* usable bytes/s of a node, one direction; 0: the profile's */
+		double host_bandwidth; /* of its NICs to or from host memory; 0: the profile's */
+		char *nics;            /* all, preferred */
+		char *memory;          /* striped, one-socket */
+		char *detail;          /* auto, nic */
+		int64_t slice;         /* bytes */
+		mc_time slice_cost;    /* of a NIC */
+		mc_time failover;      /* negative: the profile's */
+		int64_t rack_nodes;    /* 0: no racks */
+		char *rack_order;      /* filled, dealt */
+		double oversubscription;
 	} net;
 	struct {
 		int64_t block_tokens; /* 0: the trace's */

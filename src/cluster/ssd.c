@@ -5,6 +5,7 @@
  * read stays on the SSD and comes to DRAM as well.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +18,12 @@ static double block_bytes(const struct mc_cluster *c)
 
 static void write_next(struct mc_ssd *s);
 
-static void on_written(void *arg, uint32_t flow)
+static void on_written(void *arg, uint32_t transfer)
 {
 	struct mc_ssd *s = arg;
 	struct mc_ssd_write *w = &s->write.at[s->done++];
 
-	(void)flow;
+	(void)transfer;
 	s->cluster->background--;
 	s->staged -= w->lease.held - w->from;
 	mc_pool_commit(s->pool, &w->lease, w->from, w->lease.held);
@@ -37,9 +38,11 @@ static void write_next(struct mc_ssd *s)
 {
 	const struct mc_ssd_write *w = &s->write.at[s->done];
 	struct mc_cluster *c = s->cluster;
-	struct mc_flow_spec spec = {
-	    .link = {s->link_device, s->link_write},
-	    .n_links = 2,
+	struct mc_transfer_spec spec = {
+	    .from = s->home,
+	    .to = s->home,
+	    .extra = {s->link_device, s->link_write},
+	    .n_extra = 2,
 	    .bytes = (w->lease.held - w->from) * block_bytes(c),
 	    .done = on_written,
 	    .arg = s,
@@ -48,7 +51,7 @@ static void write_next(struct mc_ssd *s)
 	c->result->ssd_written_bytes += spec.bytes;
 	c->crossed += 2 * spec.bytes;
 	c->background++;
-	mc_net_flow_start(c->net, &spec);
+	mc_fabric_start(c->fabric, &spec);
 }
 
 void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n)
@@ -83,6 +86,14 @@ static int bad(struct mc_cluster *c, const char *key, const char *what)
 {
 	mc_err_set(c->err, MC_USAGE, "%s", what);
 	return mc_err_at(c->err, NULL, 0, 0, key);
+}
+
+static uint32_t link_add(struct mc_cluster *c, uint32_t node, const char *what, double bytes_per_s)
+{
+	char name[64], end[32];
+
+	snprintf(name, sizeof name, "%s.%s", mc_cluster_name(c->view.n_prefill, node, end, sizeof end), what);
+	return mc_fabric_link_add(c->fabric, name, bytes_per_s);
 }
 
 int mc_cluster_ssd_init(struct mc_cluster *c)
@@ -122,8 +133,8 @@ int mc_cluster_ssd_init(struct mc_cluster *c)
 		s->pool = mc_pool_new(c->tree, c->view.ssd + i, (uint32_t)(bytes * width / block_bytes(c)),
 				      evictor);
 		mc_pool_foresee(s->pool, c->future);
-		s->link_device = mc_net_link_add(c->net, c->cost->ssd_read_bytes_per_s * width);
-		s->link_write = mc_net_link_add(c->net, c->cost->ssd_write_bytes_per_s * width);
+		s->link_device = link_add(c, i, "ssd", c->cost->ssd_read_bytes_per_s * width);
+		s->link_write = link_add(c, i, "ssd.write", c->cost->ssd_write_bytes_per_s * width);
 		if (!c->write_through && c->pool[i])
 			mc_pool_note_evicted(c->pool[i], &c->evicted);
 	}

@@ -8,7 +8,7 @@
 #include "kv/pool.h"
 #include "engine/decode.h"
 #include "engine/prefill.h"
-#include "net/flow.h"
+#include "net/fabric.h"
 #include "sched/conductor.h"
 
 #define MC_CLUSTER_SAMPLES 1000000 /* rows of a time series, at most; even */
@@ -65,7 +65,7 @@ struct mc_cluster {
 	struct mc_result *result;
 	struct mc_err *err; /* first invariant that did not hold */
 	struct mc_loop loop;
-	struct mc_net *net;
+	struct mc_fabric *fabric; /* endpoints: prefill instances, then decode nodes */
 	struct mc_tree *tree;
 	struct mc_pool **pool;    /* by node: prefill instances, then decode nodes; NULL: keeps nothing */
 	struct mc_future *future; /* NULL: kv.evict needs none */
@@ -78,7 +78,7 @@ struct mc_cluster {
 	uint64_t staging;         /* blocks of a node that may wait for its SSD */
 	uint32_t ssds;            /* nodes that have one */
 	uint64_t background;      /* transfers under way that no request waits for */
-	double crossed;           /* bytes x links of transfers that have begun */
+	double crossed; /* bytes of transfers that have begun, once for its receiver and each SSD link */
 	bool layerwise, caching, write_through;
 	struct mc_event arrive, decide, sample;
 	int64_t arrived, decided; /* requests so far */
@@ -96,17 +96,6 @@ struct mc_cluster {
 	uint64_t input_tokens, hit_tokens; /* dispatched so far */
 };
 
-/* Links: node k (prefill instances, then decode nodes) sends on 2k and receives on 2k + 1. */
-static inline uint32_t mc_cluster_link_out(uint32_t node)
-{
-	return 2 * node;
-}
-
-static inline uint32_t mc_cluster_link_in(uint32_t node)
-{
-	return 2 * node + 1;
-}
-
 /* A node's DRAM pool, or its SSD's. */
 static inline struct mc_pool *mc_cluster_pool(const struct mc_cluster *c, uint32_t node)
 {
@@ -117,6 +106,13 @@ static inline uint32_t mc_cluster_nodes(const struct mc_cluster *c)
 {
 	return c->view.n_prefill + c->view.n_decode;
 }
+
+/* cluster.c: "prefill3", "decode0". */
+char *mc_cluster_name(uint32_t n_prefill, uint32_t node, char *buf, size_t n);
+
+/* fabric.c: the network; what it did, into the result. */
+void mc_cluster_fabric_init(struct mc_cluster *c);
+void mc_cluster_fabric_collect(struct mc_cluster *c);
 
 /* tiers.c: the nodes' pools. MC_USAGE, with the key, when one would hold nothing or too much. */
 int mc_cluster_tiers_init(struct mc_cluster *c);

@@ -2,7 +2,7 @@
 #include "cluster/state.h"
 
 /* A part is here. When all are, prefill can go on. */
-static void on_fetched(void *arg, uint32_t flow)
+static void on_fetched(void *arg, uint32_t transfer)
 {
 	struct mc_fetch *part = arg;
 	struct mc_flight *f = part->flight;
@@ -11,7 +11,7 @@ static void on_fetched(void *arg, uint32_t flow)
 	uint32_t home = mc_view_home(&c->view, part->part.node);
 	uint32_t depth = f->hit < f->lease.held ? f->hit : f->lease.held;
 
-	(void)flow;
+	(void)transfer;
 	c->view.node[home].sends -= home != row->prefill;
 	c->view.node[home].reads -= home != part->part.node;
 	mc_pool_release(mc_cluster_pool(c, part->part.node), &part->lease);
@@ -28,7 +28,9 @@ static void fetch_part(struct mc_cluster *c, struct mc_flight *f, const struct m
 {
 	struct mc_fetch *p = &f->fetch[f->fetches++];
 	uint32_t home = mc_view_home(&c->view, part->node);
-	struct mc_flow_spec spec = {
+	struct mc_transfer_spec spec = {
+	    .from = home,
+	    .to = f->row->prefill,
 	    .bytes = mc_view_span_tokens(&c->view, prompt, part->from, part->to) * c->cost->kv_bytes,
 	    .done = on_fetched,
 	    .arg = p,
@@ -38,21 +40,19 @@ static void fetch_part(struct mc_cluster *c, struct mc_flight *f, const struct m
 	*p =
 	    (struct mc_fetch){f, *part, mc_pool_pin(mc_cluster_pool(c, part->node), prompt->block, part->to)};
 	if (home != part->node) {
-		spec.link[spec.n_links++] = c->ssd[home].link_device;
+		spec.extra[spec.n_extra++] = c->ssd[home].link_device;
 		startup += c->cost->ssd_latency_s;
 		c->view.node[home].reads++;
 		c->result->ssd_read_bytes += spec.bytes;
 	}
 	if (home != f->row->prefill) {
-		spec.link[spec.n_links++] = mc_cluster_link_out(home);
-		spec.link[spec.n_links++] = mc_cluster_link_in(f->row->prefill);
 		startup += c->cost->net_startup_s;
 		c->view.node[home].sends++;
 		c->result->fetched_bytes += spec.bytes;
 	}
 	spec.startup = mc_time_from_s(startup);
-	c->crossed += spec.n_links * spec.bytes;
-	mc_net_flow_start(c->net, &spec);
+	c->crossed += ((home != f->row->prefill) + spec.n_extra) * spec.bytes;
+	mc_fabric_start(c->fabric, &spec);
 }
 
 void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
@@ -64,13 +64,13 @@ void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc
 
 /* All KV of the prompt is at the decode node, in its DRAM, and stays there as long as the request needs it
  * and the pool keeps it. */
-static void on_handover(void *arg, uint32_t flow)
+static void on_handover(void *arg, uint32_t transfer)
 {
 	struct mc_flight *f = arg;
 	struct mc_cluster *c = f->cluster;
 	struct mc_row *row = f->row;
 
-	(void)flow;
+	(void)transfer;
 	row->handover_end = c->loop.now;
 	if (!c->layerwise)
 		c->view.node[row->prefill].sends--;
@@ -108,10 +108,9 @@ static uint32_t lacking(const struct mc_cluster *c, struct mc_flight *f)
 void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end)
 {
 	double bytes = lacking(c, f) * c->cost->kv_bytes;
-	struct mc_flow_spec spec = {
-	    .link = {mc_cluster_link_out(f->row->prefill),
-		     mc_cluster_link_in(mc_view_decode_node(&c->view, f->row->decode))},
-	    .n_links = 2,
+	struct mc_transfer_spec spec = {
+	    .from = f->row->prefill,
+	    .to = mc_view_decode_node(&c->view, f->row->decode),
 	    .bytes = bytes,
 	    .startup = mc_time_from_s(c->cost->net_startup_s),
 	    .produce_end = produce_end,
@@ -121,6 +120,6 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 	};
 
 	c->result->handover_bytes += bytes;
-	c->crossed += 2 * bytes;
-	mc_net_flow_start(c->net, &spec);
+	c->crossed += bytes;
+	mc_fabric_start(c->fabric, &spec);
 }

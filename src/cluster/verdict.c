@@ -192,7 +192,7 @@ static void name_part(const struct series *series, enum part part, const struct 
 	struct shown x = show(series, p);
 	double from = mc_time_to_s(r->samples.at[p->from].at - r->sample),
 	       to = mc_time_to_s(r->samples.at[p->to].at);
-	char link[64], *out = m->bottleneck;
+	char *out = m->bottleneck;
 	size_t n = sizeof m->bottleneck;
 
 	if (from < 0)
@@ -203,8 +203,8 @@ static void name_part(const struct series *series, enum part part, const struct 
 			 "at the fullest node)",
 			 100 * x.busy, from, to, x.wait_s, x.longest_s);
 	else if (part == LINK)
-		snprintf(out, n, "link %s, %.0f %% busy from %.0f s to %.0f s",
-			 mc_cluster_link_name(r, x.busiest, link, sizeof link), 100 * x.link, from, to);
+		snprintf(out, n, "link %s, %.0f %% busy from %.0f s to %.0f s", r->link_name[x.busiest],
+			 100 * x.link, from, to);
 	else
 		snprintf(out, n,
 			 "decode pool, iterations of %.0f ms at batch %.0f in the fullest node (slo.tbt %.0f "

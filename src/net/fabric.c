@@ -288,6 +288,12 @@ uint32_t mc_fabric_link_find(const struct mc_fabric *f, const char *name)
 	return MC_FABRIC_NONE;
 }
 
+void mc_fabric_racks(const struct mc_fabric *f, uint32_t *first, uint32_t *n)
+{
+	*first = f->rack_link;
+	*n = 2 * f->n_racks;
+}
+
 double mc_fabric_link_bytes(struct mc_fabric *f, uint32_t link)
 {
 	return mc_net_link_bytes(f->net, link);

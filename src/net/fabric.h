@@ -102,6 +102,8 @@ void mc_fabric_link_scale(struct mc_fabric *f, uint32_t link, double factor);
 uint32_t mc_fabric_links(const struct mc_fabric *f);
 /* "prefill3.out"; "prefill3.nic1.out", "prefill3.node0.nic1.out" (width > 1), "rack0.up". Returns buf. */
 char *mc_fabric_link_name(const struct mc_fabric *f, uint32_t link, char *buf, size_t n);
+/* Up and down of every rack, one after the other. */
+void mc_fabric_racks(const struct mc_fabric *f, uint32_t *first, uint32_t *n);
 uint32_t mc_fabric_link_find(const struct mc_fabric *f, const char *name); /* MC_FABRIC_NONE: no such link */
 double mc_fabric_link_bytes(struct mc_fabric *f, uint32_t link); /* carried so far, resent ones too */
 double mc_fabric_link_capacity(const struct mc_fabric *f, uint32_t link);

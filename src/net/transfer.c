@@ -408,6 +408,11 @@ static void cut(struct mc_transfer *t)
 	uint32_t a, b, i, j;
 	double node, share;
 
+	if (from->hosts == 1 && to->hosts == 1 && f->host[from->host].lumped && f->host[to->host].lumped) {
+		launch_part(t, &(struct mc_piece){.from_host = from->host, .to_host = to->host, .weight = 1},
+			    &c);
+		return;
+	}
 	while (even_next(&hosts, &a, &b, &node)) {
 		struct even_cross stripes = {0};
 

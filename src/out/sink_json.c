@@ -111,13 +111,13 @@ static void engines(json_t *o, const struct mc_metrics *m)
 static void network(json_t *o, const struct mc_result *r, const struct mc_metrics *m)
 {
 	json_t *x = mc_json_object(o, "network");
-	char link[64] = "none";
+	const char *link = m->busiest_link != MC_NONE ? r->link_name[m->busiest_link] : "none";
 
-	if (m->busiest_link != MC_NONE)
-		mc_cluster_link_name(r, m->busiest_link, link, sizeof link);
 	mc_json_int(x, "bytes", (int64_t)m->network_bytes);
 	mc_json_real(x, "busiest_link_ratio", m->busiest_link_ratio);
 	mc_json_text(x, "busiest_link", link);
+	mc_json_real(x, "busiest_rack_ratio", m->busiest_rack_ratio);
+	mc_json_int(x, "resent_bytes", (int64_t)m->resent_bytes);
 	mc_json_int(x, "stage_bytes", m->stage_bytes);
 	mc_json_real(x, "stage_nic_ratio", m->stage_nic_ratio);
 	x = mc_json_object(o, "throughput");

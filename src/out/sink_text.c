@@ -89,10 +89,9 @@ static void parts(FILE *out, const struct mc_report *report)
 	const struct mc_metrics *m = report->metrics;
 	const struct mc_result *r = report->result;
 	double input = m->input_tokens ? (double)m->input_tokens : 1;
-	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED], n2[MC_GROUPED], link[64] = "none";
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED], n2[MC_GROUPED];
+	const char *link = m->busiest_link != MC_NONE ? r->link_name[m->busiest_link] : "none";
 
-	if (m->busiest_link != MC_NONE)
-		mc_cluster_link_name(r, m->busiest_link, link, sizeof link);
 	fprintf(out,
 		"%-11s %.1f %% of %s prompt tokens: %.1f %% on the node, %.1f %% fetched (%s); %s blocks "
 		"evicted\n",
@@ -117,6 +116,10 @@ static void parts(FILE *out, const struct mc_report *report)
 		mc_text_grouped(m->iterations, n), 100 * m->decode_busy_ratio);
 	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%", "network",
 		mc_units_format_bytes(m->network_bytes, a), link, 100 * m->busiest_link_ratio);
+	if (r->n_rack_links)
+		fprintf(out, "; busiest rack %.1f %%", 100 * m->busiest_rack_ratio);
+	if (m->resent_bytes > 0)
+		fprintf(out, "; %s sent again", mc_units_format_bytes(m->resent_bytes, b));
 	if (r->prefill_group > 1)
 		fprintf(out, "; %s between nodes of groups, %.2g %% of a node's NICs",
 			mc_units_format_bytes((double)m->stage_bytes, b), 100 * m->stage_nic_ratio);

@@ -90,8 +90,6 @@ void mc_out_requests_csv(FILE *out, const struct mc_result *r)
 
 void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 {
-	char link[64];
-
 	fputs("at_s,prefill_queued,prefill_running,prefill_wait_mean_s,prefill_wait_max_s,decode_running,"
 	      "decode_waiting,"
 	      "decode_batch_max,decode_iteration_max_s,decode_kv_ratio_max,link_ratio_max,link_max,input_"
@@ -111,8 +109,7 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		whole(out, s->decode_batch_max);
 		when(out, true, s->decode_iteration_max);
 		fprintf(out, ",%.6f,%.6f,%s", s->decode_kv_ratio_max, s->link_ratio_max,
-			s->link_max < r->n_links ? mc_cluster_link_name(r, s->link_max, link, sizeof link)
-						 : "");
+			s->link_max < r->n_links ? r->link_name[s->link_max] : "");
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64 "\n", s->input_tokens,
 			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
 			s->pool_used_blocks, s->pool_blocks);

@@ -4,6 +4,7 @@ UNIT_TESTS = \
 	%D%/test_ci \
 	%D%/test_cluster \
 	%D%/test_cluster_edges \
+	%D%/test_cluster_net \
 	%D%/test_conf \
 	%D%/test_conf_load \
 	%D%/test_cost \

@@ -126,7 +126,13 @@ static inline void made_init(struct made *m, uint64_t seed, int64_t n)
 	r->decode_busy = mc_xcalloc(2, sizeof *r->decode_busy);
 	r->link_bytes = mc_xcalloc(8, sizeof *r->link_bytes);
 	r->link_capacity = mc_xcalloc(8, sizeof *r->link_capacity);
+	r->link_name = mc_xcalloc(8, sizeof *r->link_name);
 	for (int l = 0; l < 8; l++) {
+		static const char *const name[] = {"prefill0.out", "prefill0.in", "prefill1.out",
+						   "prefill1.in",  "decode0.out", "decode0.in",
+						   "decode1.out",  "decode1.in"};
+
+		r->link_name[l] = mc_xstrdup(name[l]);
 		r->link_capacity[l] = 1e9;
 		r->link_bytes[l] = 1e6 * (double)made_random(m, 1000);
 	}
