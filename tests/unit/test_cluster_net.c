@@ -128,6 +128,48 @@ START_TEST(bandwidths)
 }
 END_TEST
 
+/*
+ * FAST'25, figure 12: 40 GB between two nodes, at 87 GB/s on 4 x 200 Gbps and 190 GB/s on 8 x 400 Gbps. Nodes
+ * of the latter kind reach 118 to 226 GB/s from host memory elsewhere, which the host's ceiling can be set
+ * to.
+ */
+START_TEST(figure_12)
+{
+	static const struct {
+		const char *profile, *host;
+		double rate;
+	} cases[] = {{"a800-x8", NULL, 87e9},
+		     {"h100-x8-analytic", NULL, 190e9},
+		     {"h100-x8-analytic", "118.4GB/s", 118.4e9},
+		     {"h100-x8-analytic", "226GB/s", 226e9}};
+	const uint64_t name[2] = {1, 2};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct mc_profile p;
+		struct setup u;
+		struct mc_result r;
+		double rate;
+
+		setup_init(&u, 512);
+		ck_assert_int_eq(mc_profile_load(&p, cases[i].profile, NULL), 0);
+		ck_assert_int_eq(mc_cost_init(&u.cost, &p, mc_shape_find("llama3-70b"), NULL), 0);
+		if (cases[i].host) {
+			setup_set(&u, "net.host_bandwidth=%s", cases[i].host);
+			mc_cost_set_host_bandwidth(&u.cost, u.s.net.host_bandwidth);
+		}
+		setup_set(&u, "cluster.stream=after");
+		add(&u, 0, 122070, 2, name, 0); /* 327,680 B each */
+		setup_run(&u, &r);
+		rate = r.handover_bytes / mc_time_to_s(r.row[0].handover_end - r.row[0].prefill_end);
+		ck_assert_double_eq_tol(r.handover_bytes, 40e9, 1e6);
+		ck_assert_double_eq_tol(rate, cases[i].rate, 1e-3 * rate);
+		mc_result_fini(&r);
+		setup_fini(&u);
+		mc_profile_fini(&p);
+	}
+}
+END_TEST
+
 static void crowd(struct setup *u)
 {
 	uint64_t state = 1;
@@ -185,6 +227,7 @@ static Suite *suite(void)
 	tcase_add_test(t, racks);
 	tcase_add_test(t, inside_of_a_node);
 	tcase_add_test(t, bandwidths);
+	tcase_add_test(t, figure_12);
 	tcase_add_test(t, fine_is_coarse);
 	suite_add_tcase(s, t);
 	return s;
