@@ -131,7 +131,8 @@ void mc_cluster_check_end(struct mc_cluster *c)
 			fail(c, "blocks are still pinned after the last request", i);
 		if (c->pool[i] && mc_pool_stats(c->pool[i]).dropped)
 			fail(c, "blocks that were promised never came", i);
-		if (c->view.node[i].sends || c->view.node[i].reads)
+		if (c->view.node[i].sends || c->view.node[i].reads || c->view.node[i].streams ||
+		    c->view.node[i].stream_bytes_per_s)
 			fail(c, "a send that never ended", i);
 	}
 	for (uint32_t i = 0; !c->open && i < c->view.n_decode; i++)

@@ -81,8 +81,9 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 	if (row->decode == MC_NONE) {
 		mc_pool_release(c->pool[row->prefill], &f->lease);
 		finish(f);
-	} else if (!c->layerwise) {
-		c->view.node[row->prefill].sends++;
+	} else if (c->layerwise) {
+		mc_cluster_stream_over(c, f);
+	} else {
 		mc_cluster_hand_over(c, f, 0);
 	}
 }

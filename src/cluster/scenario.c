@@ -98,7 +98,7 @@ const struct mc_field mc_scenario_fields[] = {
     {"cluster.decode", MC_F_INT, AT(cluster.decode), "8", 1, 100000, "nodes", "decode nodes", NULL},
     {"cluster.prefill_group", MC_F_INT, AT(cluster.prefill_group), "1", 1, 64, "nodes",
      "nodes that share a prompt by chunked pipeline parallelism; divides cluster.prefill", NULL},
-    {"cluster.prefill_chunk", MC_F_COUNT, AT(cluster.prefill_chunk), "8192", 1, 1e9, "tokens",
+    {"cluster.prefill_chunk", MC_F_COUNT, AT(cluster.prefill_chunk), "2048", 1, 1e9, "tokens",
      "largest chunk of a prompt", NULL},
     {"cluster.max_batch", MC_F_COUNT, AT(cluster.max_batch), "0", 0, 1e6, "requests",
      "requests of a decode iteration; 0: limited by VRAM alone", NULL},

@@ -52,6 +52,7 @@ struct mc_flight {
 	struct mc_lease lease, decode_lease; /* at its prefill instance; at its decode node */
 	struct mc_fetch fetch[MC_PARTS];
 	uint32_t fetches; /* under way */
+	int64_t stream; /* bytes/s at which its prefill makes what is streamed; 0: no stream, or no longer */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
 	struct mc_flight *next_free;
@@ -134,6 +135,9 @@ void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc
  * it has of it is pinned, and loads to VRAM meanwhile. */
 void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f);
 void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end);
+
+/* Its prefill is over: what is left to send goes at full speed. */
+void mc_cluster_stream_over(struct mc_cluster *c, struct mc_flight *f);
 
 /* dispatch.c: a prefill instance's wait has changed. */
 void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);

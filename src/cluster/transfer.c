@@ -62,6 +62,33 @@ void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc
 		fetch_part(c, f, prompt, &placed->part[k]);
 }
 
+void mc_cluster_stream_over(struct mc_cluster *c, struct mc_flight *f)
+{
+	struct mc_view_node *n = &c->view.node[f->row->prefill];
+
+	if (!f->stream)
+		return;
+	n->stream_bytes_per_s -= f->stream;
+	n->streams--;
+	n->sends++;
+	f->stream = 0;
+}
+
+/* Its hand-over begins. */
+static void sending(struct mc_cluster *c, struct mc_flight *f, double bytes, mc_time produce_end)
+{
+	struct mc_view_node *n = &c->view.node[f->row->prefill];
+	mc_time takes = produce_end - c->loop.now;
+
+	if (takes <= 0) {
+		n->sends++;
+		return;
+	}
+	f->stream = 1 + (int64_t)(bytes / mc_time_to_s(takes));
+	n->stream_bytes_per_s += f->stream;
+	n->streams++;
+}
+
 /* All KV of the prompt is at the decode node, in its DRAM, and stays there as long as the request needs it
  * and the pool keeps it. */
 static void on_handover(void *arg, uint32_t transfer)
@@ -72,8 +99,8 @@ static void on_handover(void *arg, uint32_t transfer)
 
 	(void)transfer;
 	row->handover_end = c->loop.now;
-	if (!c->layerwise)
-		c->view.node[row->prefill].sends--;
+	mc_cluster_stream_over(c, f);
+	c->view.node[row->prefill].sends--;
 	mc_pool_release(c->pool[row->prefill], &f->lease);
 	if (f->decode_lease.held > f->sent_from)
 		mc_pool_commit(c->pool[mc_view_decode_node(&c->view, row->decode)], &f->decode_lease,
@@ -121,5 +148,6 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 
 	c->result->handover_bytes += bytes;
 	c->crossed += bytes;
+	sending(c, f, bytes, produce_end);
 	mc_fabric_start(c->fabric, &spec);
 }

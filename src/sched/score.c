@@ -58,9 +58,10 @@ struct mc_found mc_search_best(const struct mc_view *view, const struct mc_promp
 	return best;
 }
 
-static uint32_t load_of(const struct mc_view *view, uint32_t node)
+double mc_search_speed(const struct mc_view *view, uint32_t node)
 {
-	return node < view->ssd ? view->node[node].sends : view->node[node - view->ssd].reads;
+	return node < view->ssd ? mc_view_send_share(view, node)
+				: 1 / (1.0 + view->node[node - view->ssd].reads);
 }
 
 /* Who has the leading `blocks` blocks, among tree nodes from .. end-1. */
@@ -76,7 +77,7 @@ static uint32_t holder(const struct mc_view *view, const struct mc_prompt *promp
 	for (uint32_t k = 0; k < n; k++) {
 		if (first + c[k].resident < blocks || !is_source(view, c[k].node, ssd))
 			continue;
-		if (pick == MC_NONE || load_of(view, c[k].node) < load_of(view, pick))
+		if (pick == MC_NONE || mc_search_speed(view, c[k].node) > mc_search_speed(view, pick))
 			pick = c[k].node;
 	}
 	return pick;
@@ -96,7 +97,7 @@ static mc_time part_time(const struct mc_view *view, const struct mc_prompt *pro
 		s += c->ssd_latency_s;
 	}
 	if (home != prefill) {
-		rate = fmin(rate, c->net_bytes_per_s * width / (1.0 + view->node[home].sends));
+		rate = fmin(rate, mc_view_send_share(view, home));
 		s += c->net_startup_s;
 	}
 	s += mc_view_span_tokens(view, prompt, part->from, part->to) * c->kv_bytes / rate;

@@ -100,20 +100,20 @@ static uint32_t scan_match(const struct mc_view *view, const struct mc_prompt *p
 	return blocks;
 }
 
-/* Who has most of it, resident; with the least load of those. */
+/* Who has most of it, resident; the fastest of those. */
 static struct mc_match scan_best(const struct mc_view *view, const struct mc_prompt *prompt, bool ssd)
 {
 	struct mc_match best = {0, MC_NONE};
-	uint32_t least = 0;
+	double most = 0;
 
 	for (uint32_t i = 0; i < mc_search_sources(view); i++) {
 		uint32_t node = ssd ? view->ssd + i : i;
 		uint32_t m = view->node[i].down ? 0 : scan_match(view, prompt, node, true);
-		uint32_t load = ssd ? view->node[i].reads : view->node[i].sends;
+		double speed = mc_search_speed(view, node);
 
-		if (m > best.blocks || (m && m == best.blocks && load < least)) {
+		if (m > best.blocks || (m && m == best.blocks && speed > most)) {
 			best = (struct mc_match){m, node};
-			least = load;
+			most = speed;
 		}
 	}
 	return best;

@@ -15,8 +15,8 @@
 /* The best resident match over all nodes that may be fetched from. */
 struct mc_match {
 	uint32_t blocks; /* leading blocks that some node has; 0: none */
-	uint32_t source; /* who has them with the fewest running sends (reads), then the lowest number;
-			    MC_NONE: not looked for yet */
+	uint32_t source; /* who has them and would send (read) them fastest, then the lowest number; MC_NONE:
+			    not looked for yet */
 };
 
 /* m* by tier. */
@@ -33,6 +33,8 @@ struct mc_search {
 struct mc_found mc_search_best(const struct mc_view *view, const struct mc_prompt *prompt);
 /* Nodes that may be fetched from have numbers below this. */
 uint32_t mc_search_sources(const struct mc_view *view);
+/* How fast a node of the tree would give what it has, to compare it with others of its tier. */
+double mc_search_speed(const struct mc_view *view, uint32_t node);
 /* Leading blocks that instance i's SSD has. */
 uint32_t mc_search_ssd(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i);
 /*

@@ -81,6 +81,16 @@ void mc_view_down(struct mc_view *view, uint32_t node, bool down)
 			l->at[l->n++] = i;
 }
 
+double mc_view_send_share(const struct mc_view *view, uint32_t node)
+{
+	const struct mc_view_node *n = &view->node[node];
+	double all = view->cost->net_bytes_per_s * mc_view_width(view, node);
+	double fair = all / (1.0 + n->sends + n->streams);
+	double left = (all - (double)n->stream_bytes_per_s) / (1.0 + n->sends);
+
+	return left > fair ? left : fair;
+}
+
 mc_time mc_view_prefill_occupancy(const struct mc_view *view, uint32_t n, uint32_t cached)
 {
 	return mc_time_from_s(mc_cost_prefill_gpu_s(view->cost, n, cached) / view->group);

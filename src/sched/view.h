@@ -25,10 +25,12 @@ struct mc_view_prefill {
 /* A node of the KV pool: prefill instances first, then decode instances. Its number is its node number in the
  * tree. */
 struct mc_view_node {
-	uint32_t sends; /* transfers that it is the source of and that run at full speed (fetches, late
-			   hand-overs) */
-	uint32_t reads; /* reads of its SSD that run */
-	bool down;      /* known to be: no choice and no source (mc_view_down) */
+	/* What it is sending, as it knows itself: transfers at full speed (fetches, late hand-overs), and
+	 * streams that go layer by layer with a prefill, as fast as that makes them. */
+	uint32_t sends, streams;
+	int64_t stream_bytes_per_s; /* of all streams */
+	uint32_t reads;             /* reads of its SSD that run */
+	bool down;                  /* known to be: no choice and no source (mc_view_down) */
 };
 
 /* Instances that are not down, ascending. */
@@ -125,6 +127,10 @@ static inline uint32_t mc_view_width(const struct mc_view *view, uint32_t node)
 {
 	return node < view->n_prefill ? view->group : 1;
 }
+
+/* Bytes/s that a further transfer out of a node would get: a fair share of what its streams leave, and no
+ * less than a fair share of all. */
+double mc_view_send_share(const struct mc_view *view, uint32_t node);
 
 /* Leading blocks that instance i holds, resident or promised: m_i of Algorithm 1. */
 static inline uint32_t mc_view_match(const struct mc_view *view, const struct mc_prompt *p, uint32_t i)

@@ -63,6 +63,8 @@ static void world_init(struct world *w, uint64_t *rnd, uint32_t nodes)
 		w->pool[i] = mc_pool_new(w->tree, i, i < all ? 60 : 120, mc_evictor_find("lru"));
 	for (uint32_t i = 0; i < all; i++) {
 		w->view.node[i].sends = (uint32_t)draw(rnd, 3);
+		w->view.node[i].streams = (uint32_t)draw(rnd, 3);
+		w->view.node[i].stream_bytes_per_s = w->view.node[i].streams * (int64_t)draw(rnd, 8000000);
 		w->view.node[i].reads = (uint32_t)draw(rnd, 3);
 	}
 	for (uint32_t i = 0; i < nodes; i++)
@@ -147,6 +149,14 @@ START_TEST(search_equals_scan)
 }
 END_TEST
 
+static void keep(struct mc_pool *pool, const uint64_t *id, uint32_t n)
+{
+	struct mc_lease l = mc_pool_acquire(pool, id, n);
+
+	mc_pool_commit(pool, &l, 0, n);
+	mc_pool_release(pool, &l);
+}
+
 /* By hand: node 0 holds four blocks and is busy, node 1 is idle and holds nothing. */
 START_TEST(fetch_when_it_pays)
 {
@@ -158,7 +168,6 @@ START_TEST(fetch_when_it_pays)
 	struct mc_prompt p = {.tokens = 5000, .block = id, .n_blocks = 5, .step = way};
 	struct mc_search global = {true, 1}, local = {false, 1};
 	struct mc_pool *pool[2];
-	struct mc_lease l;
 	struct mc_score s;
 
 	mc_view_init(&v, 2, 1);
@@ -169,9 +178,7 @@ START_TEST(fetch_when_it_pays)
 	v.chunk = 1000;
 	for (uint32_t i = 0; i < 2; i++)
 		pool[i] = mc_pool_new(tree, i, 10, mc_evictor_find("lru"));
-	l = mc_pool_acquire(pool[0], id, 4);
-	mc_pool_commit(pool[0], &l, 0, 4);
-	mc_pool_release(pool[0], &l);
+	keep(pool[0], id, 4);
 	p.n_steps = mc_tree_trail(tree, id, 5, way);
 	ck_assert_uint_eq(p.n_steps, 1);
 	ck_assert_uint_eq(way[0].end, 4);
@@ -196,20 +203,16 @@ START_TEST(fetch_when_it_pays)
 	v.node[0].sends = 1; /* a busy sender halves the share: 800.1 + 114 against 564 */
 	mc_search_run(&global, &v, &p, &s);
 	ck_assert_uint_eq(s.prefill, 0);
+	v.node[0] = (struct mc_view_node){.streams = 1, .stream_bytes_per_s = 1000000}; /* leaves 90 % */
+	mc_search_run(&global, &v, &p, &s);
+	ck_assert_uint_eq(s.prefill, 1);
+	ck_assert_int_eq(s.transfer, mc_time_from_s(1e-4 + 4e6 / 9e6));
 	for (uint32_t i = 0; i < 2; i++)
 		mc_pool_free(pool[i]);
 	mc_tree_free(tree);
 	mc_view_fini(&v);
 }
 END_TEST
-
-static void keep(struct mc_pool *pool, const uint64_t *id, uint32_t n)
-{
-	struct mc_lease l = mc_pool_acquire(pool, id, n);
-
-	mc_pool_commit(pool, &l, 0, n);
-	mc_pool_release(pool, &l);
-}
 
 /* Of ten blocks of 1,000 tokens node 0 has one in DRAM and three on its SSD, node 1 has five in DRAM, and
  * seven on its SSD. */
@@ -305,6 +308,27 @@ START_TEST(parts_from_every_tier)
 }
 END_TEST
 
+/* A stream leaves to others what it does not need, and no less than a fair share where it wants all. */
+START_TEST(share_of_a_sender)
+{
+	struct mc_cost cost = plain_cost(); /* 10 MB/s */
+	struct mc_view v;
+
+	mc_view_init(&v, 1, 1);
+	v.cost = &cost;
+	v.group = 2;
+	ck_assert_double_eq(mc_view_send_share(&v, 0), 2e7);
+	ck_assert_double_eq(mc_view_send_share(&v, 1), 1e7);
+	v.node[0].sends = 3;
+	ck_assert_double_eq(mc_view_send_share(&v, 0), 5e6);
+	v.node[0] = (struct mc_view_node){.sends = 1, .streams = 2, .stream_bytes_per_s = 4000000};
+	ck_assert_double_eq(mc_view_send_share(&v, 0), 8e6);
+	v.node[0].stream_bytes_per_s = 30000000;
+	ck_assert_double_eq(mc_view_send_share(&v, 0), 5e6);
+	mc_view_fini(&v);
+}
+END_TEST
+
 /* A fully cached prompt still computes its last token. */
 START_TEST(last_token_is_computed)
 {
@@ -344,6 +368,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, search_equals_scan);
 	tcase_add_test(t, fetch_when_it_pays);
+	tcase_add_test(t, share_of_a_sender);
 	tcase_add_test(t, parts_from_every_tier);
 	tcase_add_test(t, last_token_is_computed);
 	tcase_add_test(t, group_prediction);
