@@ -96,13 +96,15 @@ static void compare(struct mc_tree *tree, struct node *node, struct rng *r)
 	ck_assert_msg(!mc_tree_check(tree, &err), "%s", err.text);
 }
 
-/* The next prompt that comes. Returns its blocks. */
-static uint32_t come(struct naive *o, struct mc_future *future, uint64_t *id)
+/* The next prompt that comes, or one of the last for another node. Returns its blocks. */
+static uint32_t come(struct naive *o, struct mc_future *future, struct rng *r, uint64_t *id)
 {
 	int64_t at = mc_future_come(future);
 
+	if (at > 3 && !rng_below(r, 4))
+		at -= 1 + rng_below(r, 3);
 	mc_future_advance(future, at);
-	o->come = at + 1;
+	o->come = mc_future_come(future);
 	memcpy(id, o->trace->block + o->trace->first[at], o->trace->input[at] * sizeof *id);
 	return o->trace->input[at];
 }
@@ -119,7 +121,7 @@ static void step(struct node *o, struct mc_future *future, struct rng *r)
 		return;
 	}
 	if (!h->n) {
-		uint32_t wanted = come(&o->naive, future, h->id), present = 0;
+		uint32_t wanted = come(&o->naive, future, r, h->id), present = 0;
 
 		while (present < wanted && block(&o->naive, h->id[present]))
 			present++;
@@ -148,7 +150,7 @@ static void step(struct node *o, struct mc_future *future, struct rng *r)
 	}
 }
 
-/* All prompts of a test. Each goes to one node, the others only hear of it. */
+/* All prompts of a test. Each goes to one node or a few, the others only hear of it. */
 static struct mc_trace foreseen(struct rng *r)
 {
 	struct mc_trace t;
