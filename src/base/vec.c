@@ -3,6 +3,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static void *check(void *p, size_t size)
 {
@@ -16,6 +19,22 @@ static void *check(void *p, size_t size)
 void *mc_xmalloc(size_t size)
 {
 	return check(malloc(size ? size : 1), size);
+}
+
+void *mc_xmalloc_large(size_t n, size_t size)
+{
+	void *p = NULL;
+
+	if (size && n > SIZE_MAX / 2 / size)
+		check(NULL, SIZE_MAX);
+	size *= n;
+	if (size < 2 * HUGE_PAGE)
+		return mc_xmalloc(size);
+	size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	if (posix_memalign(&p, HUGE_PAGE, size))
+		check(NULL, size);
+	madvise(p, size, MADV_HUGEPAGE); /* a wish */
+	return p;
 }
 
 void *mc_xcalloc(size_t n, size_t size)

@@ -19,6 +19,9 @@
 void *mc_xmalloc(size_t size);
 void *mc_xcalloc(size_t n, size_t size);
 void *mc_xrealloc(void *p, size_t n, size_t size); /* n * size, overflow checked */
+/* Uninitialised; asks for huge pages where it is large: written once from end to end, 4 KiB pages cost more than
+ * the writing. free(). */
+void *mc_xmalloc_large(size_t n, size_t size);
 char *mc_xstrdup(const char *s);
 
 /* Capacity for at least `need` elements: grows by half. Returns the new block, updates *cap. */

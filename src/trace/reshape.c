@@ -128,7 +128,7 @@ int mc_trace_reblock(struct mc_trace *t, int64_t block_tokens, struct mc_err *er
 	first[0] = 0;
 	for (int64_t i = 0; i < t->n; i++)
 		first[i + 1] = first[i] + (t->input[i] + b - 1) / b;
-	block = mc_xrealloc(NULL, first[t->n], sizeof *block);
+	block = mc_xmalloc_large(first[t->n], sizeof *block);
 	for (int64_t i = 0; i < t->n; i++) {
 		const uint64_t *id = t->block + t->first[i];
 		uint64_t n = first[i + 1] - first[i];
