@@ -98,9 +98,9 @@ replicas()
 			if [ $t = conversation ]; then
 				verdict="ok: in order"
 				[ "$rank" -gt 1 ] || verdict="ok: all 8"
-				if [ "$ours" -gt "$last" ] || { [ "$rank" -eq 1 ] && [ "$ours" -lt 8 ]; }; then
+				if [ "$ours" -gt $((last + 1)) ] || { [ "$rank" -eq 1 ] && [ "$ours" -lt 8 ]; }; then
 					missed=$((missed + 1))
-					verdict="MISSED: expected all 8, then no more than the rank before"
+					verdict="MISSED: expected all 8, then at most one more than the rank before"
 				fi
 				last=$ours
 			fi
@@ -213,10 +213,16 @@ transfer()
 # Less bandwidth between the nodes, KV sent after prefill; and no cache at all.
 bandwidth()
 {
-	while read -r gbps published; do
+	while read -r gbps published real; do
 		run bandwidth "$here/../synthetic/scenario.json" --set cluster.stream=after --set net.bandwidth="${gbps}Gbps"
 		ours=$(metric bandwidth ttft_handover_s.mean)
 		echo "$gbps $ours" >>"$work/figure13"
+		row "13 transfer s" "$gbps Gbps" "$real" "$(metric bandwidth handover_s.mean)"
+		# What it would take alone: the bytes over the bandwidth.
+		requests=$(metric bandwidth handover_s.count)
+		alone=$(awk -v b="$(metric bandwidth network.bytes)" -v f="$(metric bandwidth cache.fetched_bytes)" -v n="$requests" -v g="$gbps" \
+			'BEGIN { print (b - f) / n / (g / 8 * 1e9) }')
+		echo "shared $gbps $(metric bandwidth handover_s.mean) $alone" >>"$work/figure13"
 		case $gbps in
 		24) row "13 TTFT + hand-over s" "$gbps Gbps" "$published" "$ours" ;;
 		40 | 80 | 100 | 160 | 320) row "13 TTFT + hand-over s" "$gbps Gbps" "$published" "$ours" 20 ;;
@@ -235,8 +241,9 @@ bandwidth()
 		echo "reuse $(metric bandwidth ttft_handover_s.mean) compute $off" >>"$work/figure13"
 	done
 	# Beyond 100 Gbps over four times the bandwidth gains a quarter, below it far more; at 24 Gbps reuse loses to computing.
-	awk '$1 == "reuse" { lost = $2 > $4; next } { at[$1] = $2 }
-		END { exit !(at[100] / at[463] < 1.4 && at[24] / at[100] > 3 && lost) }' "$work/figure13" &&
+	# Transfers share links: far from what they would take alone at 24 Gbps, near it at 463 (published: 2.4 and 1.02 times).
+	awk '$1 == "reuse" { lost = $2 > $4; next } $1 == "shared" { times[$2] = $3 / $4; next } { at[$1] = $2 }
+		END { exit !(at[100] / at[463] < 1.4 && at[24] / at[100] > 3 && lost && times[24] > 2 && times[463] < 1.2) }' "$work/figure13" &&
 		shape=ok || { shape=MISSED && missed=$((missed + 1)); }
 	printf '13 shape\tknee below 100 Gbps; 24 Gbps worse than no cache (10P+6D)\t-\t-\t-\tshape\t%s\n' "$shape"
 }

@@ -75,6 +75,23 @@ static int bad_model(const struct mc_setup *setup, struct mc_err *err)
 	return bad_setting(setup, "model", err);
 }
 
+/* What a scenario says in place of the profile. */
+static void override(struct mc_cost *cost, const struct mc_scenario *s)
+{
+	if (s->net.bandwidth > 0)
+		mc_cost_set_bandwidth(cost, s->net.bandwidth);
+	if (s->kv.ssd_read_bandwidth > 0)
+		cost->ssd_read_bytes_per_s = s->kv.ssd_read_bandwidth;
+	if (s->kv.ssd_write_bandwidth > 0)
+		cost->ssd_write_bytes_per_s = s->kv.ssd_write_bandwidth;
+	if (s->kv.vram_tokens)
+		cost->vram_kv_tokens = s->kv.vram_tokens;
+	else if (s->kv.vram_bytes)
+		cost->vram_kv_tokens = (int64_t)((double)s->kv.vram_bytes / cost->kv_bytes);
+	if (s->net.host_bandwidth > 0)
+		mc_cost_set_host_bandwidth(cost, s->net.host_bandwidth);
+}
+
 int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
 {
 	const struct mc_scenario *s = &sim->scenario;
@@ -91,10 +108,7 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 	rc = mc_cost_init(&sim->cost, &sim->profile, &sim->shape, err);
 	if (rc)
 		return rc;
-	if (s->net.bandwidth > 0)
-		mc_cost_set_bandwidth(&sim->cost, s->net.bandwidth);
-	if (s->net.host_bandwidth > 0)
-		mc_cost_set_host_bandwidth(&sim->cost, s->net.host_bandwidth);
+	override(&sim->cost, s);
 	rc = mc_cli_trace_find(s->trace.path, folder, &sim->trace_path, err);
 	return rc ? bad_setting(setup, "trace.path", err) : MC_OK;
 }

@@ -57,12 +57,16 @@ struct mc_sample {
 	uint32_t decode_running,
 	    decode_waiting; /* requests in batches; with their KV at the node but not in a batch */
 	uint32_t decode_batch_max;
-	mc_time decode_iteration_max;      /* predicted iteration time of the largest batch */
-	double decode_kv_ratio_max;        /* VRAM in use, fullest node */
+	mc_time decode_iteration_max; /* predicted iteration time of the largest batch */
+	double decode_kv_ratio_max;   /* VRAM in use, fullest node */
+	/* KV in VRAM of the decode nodes, tokens: set aside for requests (from the start of their prefill to
+	 * their last token, prompt and output), and of those contexts that are in batches now. */
+	int64_t vram_reserved, vram_active;
 	double link_ratio_max;             /* busiest link since the last sample, share of its capacity */
 	uint32_t link_max;                 /* which */
 	uint64_t input_tokens, hit_tokens; /* of requests dispatched so far */
 	uint64_t pool_used_blocks, pool_blocks; /* all DRAM pools */
+	uint64_t ssd_used_blocks, ssd_blocks;   /* all SSD tiers */
 };
 
 struct mc_rows {

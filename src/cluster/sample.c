@@ -22,6 +22,11 @@ static void sample_pools(const struct mc_cluster *c, struct mc_sample *s)
 	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++) {
 		struct mc_pool_stats p;
 
+		if (c->ssd && c->ssd[i].pool) {
+			p = mc_pool_stats(c->ssd[i].pool);
+			s->ssd_used_blocks += p.present;
+			s->ssd_blocks += p.capacity;
+		}
 		if (!c->pool[i])
 			continue;
 		p = mc_pool_stats(c->pool[i]);
@@ -38,6 +43,8 @@ static void sample_decode(const struct mc_cluster *c, struct mc_sample *s)
 		double kv = (double)d->reserved / (double)d->params.kv_tokens;
 
 		s->decode_running += n;
+		s->vram_reserved += d->reserved;
+		s->vram_active += d->context + (int64_t)d->cursor * n;
 		s->decode_waiting += mc_decode_waiting(d);
 		s->decode_kv_ratio_max = kv > s->decode_kv_ratio_max ? kv : s->decode_kv_ratio_max;
 		s->decode_batch_max = n > s->decode_batch_max ? n : s->decode_batch_max;

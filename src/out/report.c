@@ -48,6 +48,10 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "cluster.prefill_chunk",
 		       "chunks only matter in a prefill group of several nodes (cluster.prefill_group)",
 		       list);
+	if (s->kv.vram_tokens)
+		ignore(conf, "kv.vram_bytes", "kv.vram_tokens says how much VRAM holds", list);
+	if (s->kv.ssd_tokens)
+		ignore(conf, "kv.ssd_bytes", "kv.ssd_tokens says how large the SSD tier is", list);
 	if (s->kv.dram_bytes)
 		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
 	if (!strcmp(s->kv.ssd_write, "never")) {
@@ -56,6 +60,8 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.ssd_tokens", reason, list);
 		ignore(conf, "kv.ssd_bytes", reason, list);
 		ignore(conf, "kv.ssd_staging_bytes", reason, list);
+		ignore(conf, "kv.ssd_read_bandwidth", reason, list);
+		ignore(conf, "kv.ssd_write_bandwidth", reason, list);
 		ignore(conf, "kv.ssd_evict", reason, list);
 	}
 	if (!strcmp(s->kv.pool, "off")) {

@@ -94,7 +94,8 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 	      "decode_waiting,"
 	      "decode_batch_max,decode_iteration_max_s,decode_kv_ratio_max,link_ratio_max,link_max,input_"
 	      "tokens,hit_tokens,"
-	      "hit_ratio,pool_used_blocks,pool_blocks\n",
+	      "hit_ratio,pool_used_blocks,pool_blocks,ssd_used_blocks,ssd_blocks,vram_reserved_tokens,vram_"
+	      "active_tokens\n",
 	      out);
 	for (size_t i = 0; i < r->samples.n; i++) {
 		const struct mc_sample *s = &r->samples.at[i];
@@ -110,9 +111,11 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		when(out, true, s->decode_iteration_max);
 		fprintf(out, ",%.6f,%.6f,%s", s->decode_kv_ratio_max, s->link_ratio_max,
 			s->link_max < r->n_links ? r->link_name[s->link_max] : "");
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64 "\n", s->input_tokens,
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64, s->input_tokens,
 			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
 			s->pool_used_blocks, s->pool_blocks);
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 "\n", s->ssd_used_blocks,
+			s->ssd_blocks, s->vram_reserved, s->vram_active);
 	}
 }
 
