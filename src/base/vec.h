@@ -19,8 +19,8 @@
 void *mc_xmalloc(size_t size);
 void *mc_xcalloc(size_t n, size_t size);
 void *mc_xrealloc(void *p, size_t n, size_t size); /* n * size, overflow checked */
-/* Uninitialised; asks for huge pages where it is large: written once from end to end, 4 KiB pages cost more than
- * the writing. free(). */
+/* Uninitialised; asks for huge pages where it is large: what is written once, from end to end, spends its
+ * time in page faults otherwise. free(). */
 void *mc_xmalloc_large(size_t n, size_t size);
 char *mc_xstrdup(const char *s);
 
