@@ -9,7 +9,7 @@
 #include "kv/replay.h"
 #include "kv_prompts.h"
 
-enum { REQUESTS = 9, DEEP = 5, DISTINCT = 13, CASES = 4000, UNKNOWN = -1 };
+enum { REQUESTS = 9, DEEP = 5, DISTINCT = 13, CASES = 2000, UNKNOWN = -1 };
 
 /* A tiny trace. Request i is released before request end[i] comes, or after the last. */
 struct game {
@@ -63,14 +63,15 @@ static int search(struct game *g, int64_t r, uint32_t present)
 	for (int64_t q = 0; q < r; q++)
 		if (g->end[q] > r)
 			pinned |= leading(g, q, g->held[q]);
-	ck_assert_uint_eq(pinned & ~present, 0);
+	if (pinned & ~present)
+		ck_abort_msg("a pinned block is not there");
 	can = present & ~pinned;
 	go = bits(present) + n - found > g->capacity ? bits(present) + n - found - g->capacity : 0;
 	go = go < bits(can) ? go : bits(can);
 	room = g->capacity - (bits(present) - go);
 	room = found + room < n ? found + room : n;
-	if (g->known[r])
-		ck_assert_uint_eq(g->held[r], room);
+	if (g->known[r] && g->held[r] != room)
+		ck_abort_msg("how much is held depends on what was chosen");
 	g->known[r] = true;
 	g->held[r] = room;
 	for (uint32_t set = can;; set = (set - 1) & can) { /* every part of what can go */
@@ -107,7 +108,8 @@ static int play(const struct game *g, const struct mc_evictor *ev)
 		hits += (int)mc_tree_match(tree, way, mc_tree_trail(tree, id, n, way), 0);
 		mc_future_advance(future, r);
 		lease[r] = mc_pool_acquire(pool, id, n);
-		ck_assert_uint_eq(lease[r].held, g->held[r]);
+		if (lease[r].held != g->held[r])
+			ck_assert_uint_eq(lease[r].held, g->held[r]);
 		mc_pool_commit(pool, &lease[r], 0, lease[r].held);
 	}
 	for (int64_t r = 0; r < g->t.n; r++)
@@ -161,9 +163,9 @@ START_TEST(equals_a_search_of_all_choices)
 			for (int i = 0; mc_evictors[i]; i++) {
 				int hits = play(g, mc_evictors[i]);
 
-				if (mc_evictors[i]->foresee)
-					ck_assert_int_eq(hits, most);
-				ck_assert_int_le(hits, most);
+				if (hits > most || (mc_evictors[i]->foresee && hits < most))
+					ck_abort_msg("%s: %d hits; the best choices give %d",
+						     mc_evictors[i]->name, hits, most);
 				beaten[i] += hits < most;
 			}
 			for (int k = 0; k < REQUESTS; k++)
