@@ -185,6 +185,7 @@ static int cluster_init(struct mc_cluster *c)
 	init_decode(c, n_decode);
 	init_rows(c);
 	mc_cluster_replicas_init(c);
+	mc_cluster_answers_init(c);
 	mc_event_init(&c->arrive, MC_EV_ARRIVAL, on_arrive);
 	mc_event_init(&c->decide, MC_EV_DECIDE, on_decide);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
@@ -257,6 +258,7 @@ static void cluster_fini(struct mc_cluster *c)
 	mc_vec_fini(&c->chunks);
 	mc_vec_fini(&c->steps);
 	free(c->link_seen);
+	free(c->turn);
 }
 
 static void cluster_run(struct mc_cluster *c)
@@ -277,6 +279,7 @@ static void cluster_run(struct mc_cluster *c)
 			mc_prefill_stop(&c->prefill[i]);
 		c->result->end = c->loop.now;
 	}
+	mc_cluster_copies_stop(c);
 	if (c->scenario->run.check && !c->err->rc)
 		mc_cluster_check_end(c);
 	collect(c);

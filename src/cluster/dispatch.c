@@ -95,6 +95,7 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 
 	f->row->tbt = mc_decode_tbt(job->at, job);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)job->context);
+	mc_cluster_answer_done(c, f);
 	if (f->decode_lease.held)
 		mc_pool_release(c->pool[mc_view_decode_node(&c->view, f->row->decode)], &f->decode_lease);
 	finish(f);

@@ -1,6 +1,8 @@
 libmooncake_a_SOURCES += \
+	%D%/answers.c \
 	%D%/check.c \
 	%D%/cluster.c %D%/cluster.h \
+	%D%/copy.c \
 	%D%/dispatch.c \
 	%D%/explain.c \
 	%D%/fabric.c \

@@ -55,6 +55,14 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"cache.remote_hit_tokens", "tokens", "hit tokens fetched from another node's DRAM"},
     {"cache.ssd_hit_tokens", "tokens", "hit tokens read from an SSD, that of the chosen node or another's"},
     {"cache.fetched_bytes", "bytes", "KV moved between prefill nodes, whole run"},
+    {"cache.write_backs", "requests",
+     "answers whose KV was kept for a later prompt that goes on from them (kv.write_back), whole run. Others "
+     "are "
+     "not written: the trace has no name for their blocks"},
+    {"cache.write_back_bytes", "bytes",
+     "KV of answers sent from decode nodes to prefill instances, whole blocks, whole run"},
+    {"cache.write_back_homeless", "requests",
+     "answers not sent since no prefill instance had the prompt any more, whole run"},
     {"cache.ssd_read_bytes", "bytes", "KV read from SSDs, whole run"},
     {"cache.ssd_written_bytes", "bytes", "KV written to SSDs, whole run"},
     {"cache.ssd_evicted_blocks", "blocks", "blocks evicted from SSDs, whole run"},

@@ -52,6 +52,7 @@ struct mc_scenario {
 		    dram_bytes;      /* pool of a prefill node; bytes take precedence where not 0 */
 		double decode_share; /* pool of a decode node over that of a prefill node */
 		char *evict;
+		bool write_back;                 /* of answers */
 		int64_t vram_tokens, vram_bytes; /* KV of a decode node; both 0: what the profile leaves */
 		char *ssd_write;                 /* never, evict, through */
 		int64_t ssd_tokens, ssd_bytes;   /* SSD tier of a node; both 0: the profile's */

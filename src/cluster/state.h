@@ -10,6 +10,7 @@
 #include "engine/prefill.h"
 #include "net/fabric.h"
 #include "sched/conductor.h"
+#include "trace/turns.h"
 
 #define MC_CLUSTER_SAMPLES 1000000 /* rows of a time series, at most; even */
 
@@ -58,6 +59,17 @@ struct mc_flight {
 	struct mc_flight *next_free;
 };
 
+/* Blocks have .. n-1 of a chain, to be copied from a node to a prefill instance that has those before. */
+struct mc_copy_job {
+	const uint64_t *id;
+	uint32_t n, have;
+	uint32_t from, to; /* nodes */
+	bool in_dram;      /* of `from`, all n, resident; else it has them in VRAM */
+	double *bytes;     /* a sum of the result that they count for */
+};
+
+struct mc_copying;
+
 struct mc_cluster {
 	const struct mc_scenario *scenario;
 	const struct mc_cost *cost;
@@ -74,11 +86,13 @@ struct mc_cluster {
 	struct mc_decode *decode;
 	struct mc_view view;
 	struct mc_conductor conductor;
-	struct mc_ssd *ssd;       /* by node; NULL: no SSD tier */
-	struct mc_chains evicted; /* of the pool that was leased from last */
-	uint64_t staging;         /* blocks of a node that may wait for its SSD */
-	uint32_t ssds;            /* nodes that have one */
-	uint64_t background;      /* transfers under way that no request waits for */
+	struct mc_ssd *ssd;         /* by node; NULL: no SSD tier */
+	struct mc_chains evicted;   /* of the pool that was leased from last */
+	uint64_t staging;           /* blocks of a node that may wait for its SSD */
+	uint32_t ssds;              /* nodes that have one */
+	uint64_t background;        /* transfers under way that no request waits for */
+	struct mc_copying *copies;  /* of those, the ones of copy.c */
+	struct mc_trace_turn *turn; /* by request; NULL: no answers are kept */
 	double crossed; /* bytes of transfers that have begun, once for its receiver and each SSD link */
 	bool layerwise, caching, write_through;
 	struct mc_event arrive, decide, sample;
@@ -138,6 +152,15 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 
 /* Its prefill is over: what is left to send goes at full speed. */
 void mc_cluster_stream_over(struct mc_cluster *c, struct mc_flight *f);
+
+/* copy.c: begin one; ids are copied. At the end of a run those under way stop, and count what was sent. */
+void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job);
+void mc_cluster_copies_stop(struct mc_cluster *c);
+
+/* answers.c: KV of answers. At the last token, while the request still holds its prompt at the decode node.
+ */
+void mc_cluster_answers_init(struct mc_cluster *c);
+void mc_cluster_answer_done(struct mc_cluster *c, const struct mc_flight *f);
 
 /* dispatch.c: a prefill instance's wait has changed. */
 void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);

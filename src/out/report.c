@@ -31,6 +31,10 @@ static void ignore(const struct mc_conf *conf, const char *key, const char *reas
 void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list *list)
 {
 	mc_report_ignored(report->conf, report->scenario, list);
+	if (!report->trace->parent && strcmp(report->scenario->kv.pool, "off"))
+		ignore(report->conf, "kv.write_back",
+		       "the trace does not say which prompt goes on from which answer (parent_chat_id)",
+		       list);
 	if (report->result->sample > report->scenario->run.sample)
 		mc_vec_push(list,
 			    ((struct mc_ignored){"run.sample", "the time series would be too long; see its "
@@ -68,6 +72,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.ssd_write", "nothing is cached (kv.pool)", list);
 		ignore(conf, "kv.evict", "nothing is cached (kv.pool)", list);
 		ignore(conf, "kv.decode_share", "nothing is cached (kv.pool)", list);
+		ignore(conf, "kv.write_back", "nothing is cached (kv.pool)", list);
 	}
 	if (policy && policy->uses_threshold && (!strcmp(s->kv.pool, "off") || !strcmp(s->kv.pool, "local")))
 		ignore(conf, "conductor.balancing_threshold", "nothing is fetched (kv.pool)", list);

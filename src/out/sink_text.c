@@ -98,6 +98,12 @@ static void parts(FILE *out, const struct mc_report *report)
 		"cache hits", 100 * m->hit_ratio, mc_units_format_count((double)m->input_tokens, a),
 		100 * (double)m->local_hit_tokens / input, 100 * (double)m->remote_hit_tokens / input,
 		mc_units_format_bytes(r->fetched_bytes, b), mc_text_grouped((int64_t)r->evicted_blocks, n));
+	if (r->write_backs)
+		fprintf(
+		    out,
+		    "%-11s %s answers kept for the prompts that go on from them; %s sent to prefill nodes\n",
+		    "", mc_text_grouped((int64_t)r->write_backs, n),
+		    mc_units_format_bytes(r->write_back_bytes, a));
 	if (r->ssd_written_bytes > 0 || m->ssd_hit_tokens)
 		fprintf(out,
 			"%-11s %.1f %% of prompt tokens read from SSD (%s); %s written, %s blocks evicted, "

@@ -71,4 +71,19 @@ static inline void add(struct setup *u, mc_time at, uint32_t n, uint32_t out, co
 	mc_trace_push(&u->trace, at, n, out, id);
 }
 
+/* Add a prompt that goes on from an earlier one and its answer by `more` tokens. */
+static inline void add_turn(struct setup *u, mc_time at, int64_t parent, uint32_t more, uint32_t out)
+{
+	struct mc_trace *t = &u->trace;
+	uint32_t n = t->input[parent] + t->output[parent] + more, size = (uint32_t)t->block_tokens;
+	uint64_t id[512];
+
+	ck_assert_uint_le(n, 512 * size);
+	for (uint32_t b = 0; b < (n + size - 1) / size; b++)
+		id[b] = b < t->input[parent] / size ? t->block[t->first[parent] + b]
+						    : mc_hash_pair(0x7ab1e + (uint64_t)t->n, b);
+	mc_trace_push(t, at, n, out, id);
+	mc_trace_set_parent(t, parent);
+}
+
 #endif

@@ -1,5 +1,6 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
+	%D%/test_answers \
 	%D%/test_belady \
 	%D%/test_ci \
 	%D%/test_cluster \

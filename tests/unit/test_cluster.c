@@ -182,7 +182,8 @@ START_TEST(one_fetch_by_closed_form)
 }
 END_TEST
 
-/* A trace of sessions: turns share the prefix of their session, and all sessions the first blocks. */
+/* A trace of sessions: turns share the prefix of their session, and all sessions the first blocks; some go on
+ * from an earlier prompt and its answer. */
 static void add_sessions(struct setup *u, uint64_t seed, int n)
 {
 	uint64_t r = seed;
@@ -192,6 +193,11 @@ static void add_sessions(struct setup *u, uint64_t seed, int n)
 		uint64_t name[2] = {draw(&r, 8), 1000 + (uint64_t)i};
 
 		at += draw(&r, 3) ? 0 : (mc_time)draw(&r, 400000000);
+		if (i > 20 && !draw(&r, 4)) {
+			add_turn(u, at, i - 1 - (int64_t)draw(&r, 20), (uint32_t)draw(&r, 50),
+				 (uint32_t)draw(&r, 90));
+			continue;
+		}
 		add(u, at, 1 + (uint32_t)draw(&r, draw(&r, 5) ? 800 : 6000),
 		    (uint32_t)draw(&r, draw(&r, 3) ? 6 : 90), name, (uint32_t)draw(&r, 40));
 	}
@@ -251,7 +257,8 @@ static void same_rows(const struct mc_result *a, const struct mc_result *b)
 
 START_TEST(conservation_on_random_scenarios)
 {
-	uint64_t rnd = 7, ssd_hits = 0;
+	uint64_t rnd = 7, ssd_hits = 0, write_backs = 0;
+	double written = 0;
 
 	for (int round = 0; round < 150; round++) {
 		struct setup u;
@@ -267,6 +274,8 @@ START_TEST(conservation_on_random_scenarios)
 		for (int64_t i = 0; i < a.n_rows; i++)
 			done += a.row[i].outcome == MC_COMPLETED || a.row[i].outcome == MC_REJECTED;
 		ck_assert_int_eq(done, u.trace.n);
+		write_backs += a.write_backs;
+		written += a.write_back_bytes;
 		setup_set(&u, "run.fast_forward=false");
 		setup_run(&u, &b);
 		same_rows(&a, &b);
@@ -276,6 +285,8 @@ START_TEST(conservation_on_random_scenarios)
 		setup_fini(&u);
 	}
 	ck_assert_uint_gt(ssd_hits, 20000);
+	ck_assert_uint_gt(write_backs, 200);
+	ck_assert_double_gt(written, 1e6);
 }
 END_TEST
 

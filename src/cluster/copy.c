@@ -1,0 +1,97 @@
+/*
+ * Copies that no request waits for: blocks that a prefill instance is to hold as well. What it holds already
+ * is pinned while the rest is under way; the rest gets room, and is there, when all of it has come: until
+ * then nobody counts on it.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/state.h"
+
+struct mc_copying {
+	struct mc_cluster *cluster;
+	struct mc_copying *next, **link; /* of all that are under way */
+	struct mc_copy_job job;          /* with ids of its own */
+	struct mc_lease source, target;
+	double bytes;
+	uint32_t transfer;
+};
+
+static void forget(struct mc_copying *y)
+{
+	struct mc_cluster *c = y->cluster;
+
+	if (y->job.in_dram)
+		mc_pool_release(c->pool[y->job.from], &y->source);
+	mc_pool_release(c->pool[y->job.to], &y->target);
+	c->view.node[y->job.from].sends--;
+	c->background--;
+	*y->link = y->next;
+	if (y->next)
+		y->next->link = y->link;
+	free((void *)y->job.id);
+	free(y);
+}
+
+static void on_copied(void *arg, uint32_t transfer)
+{
+	struct mc_copying *y = arg;
+	struct mc_cluster *c = y->cluster;
+	struct mc_pool *pool = c->pool[y->job.to];
+	struct mc_lease lease = mc_cluster_acquire(c, y->job.to, y->job.id, y->job.n);
+
+	(void)transfer;
+	if (lease.held > y->job.have)
+		mc_pool_commit(pool, &lease, y->job.have, lease.held);
+	if (c->write_through)
+		mc_cluster_ssd_store(c, y->job.to, y->job.id, lease.held);
+	mc_pool_release(pool, &lease);
+	forget(y);
+}
+
+void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job)
+{
+	struct mc_copying *y = mc_xcalloc(1, sizeof *y);
+	uint64_t *id = mc_xmalloc(job->n * sizeof *id);
+	struct mc_transfer_spec spec = {
+	    .from = job->from,
+	    .to = job->to,
+	    .startup = mc_time_from_s(c->cost->net_startup_s),
+	    .done = on_copied,
+	    .arg = y,
+	};
+
+	assert(job->have < job->n && job->from != job->to);
+	memcpy(id, job->id, job->n * sizeof *id);
+	y->cluster = c;
+	y->job = *job;
+	y->job.id = id;
+	if (job->in_dram)
+		y->source = mc_pool_pin(c->pool[job->from], id, job->n);
+	y->target = mc_pool_pin(c->pool[job->to], id, job->have);
+	y->next = c->copies;
+	y->link = &c->copies;
+	if (y->next)
+		y->next->link = &y->next;
+	c->copies = y;
+	y->bytes = spec.bytes =
+	    (double)(job->n - job->have) * (double)c->view.block_tokens * c->cost->kv_bytes;
+	*job->bytes += spec.bytes;
+	c->crossed += spec.bytes;
+	c->background++;
+	c->view.node[job->from].sends++;
+	y->transfer = mc_fabric_start(c->fabric, &spec);
+}
+
+void mc_cluster_copies_stop(struct mc_cluster *c)
+{
+	while (c->copies) {
+		struct mc_copying *y = c->copies;
+		double left = y->bytes - mc_fabric_cancel(c->fabric, y->transfer);
+
+		*y->job.bytes -= left;
+		c->crossed -= left;
+		forget(y);
+	}
+}
