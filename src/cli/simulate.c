@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/tracepath.h"
+#include "cluster/faults.h"
 #include "config.h"
 #include "sched/policy.h"
 
@@ -25,7 +26,7 @@ void mc_simulation_fini(struct mc_simulation *sim)
 /* Was the key given on the command line? */
 static bool set_by_option(const struct mc_setup *setup, const char *key)
 {
-	size_t n = strlen(key);
+	size_t n = strcspn(key, "["); /* an element of a list is given with it */
 
 	for (size_t i = 0; i < setup->set.n; i++)
 		if (!strncmp(setup->set.at[i], key, n) && setup->set.at[i][n] == '=')
@@ -208,5 +209,6 @@ bool mc_simulation_is_random(const struct mc_simulation *sim)
 	const struct mc_scenario *s = &sim->scenario;
 
 	return mc_policy_find(s->conductor.policy)->uses_seed ||
-	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks;
+	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks ||
+	       mc_faults_by_rates(s);
 }

@@ -6,6 +6,8 @@ libmooncake_a_SOURCES += \
 	%D%/dispatch.c \
 	%D%/explain.c \
 	%D%/fabric.c \
+	%D%/fault_events.c %D%/fault_events.h \
+	%D%/faults.c %D%/faults.h \
 	%D%/limits.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \

@@ -1,7 +1,9 @@
 #include "cluster/scenario.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "cluster/faults.h"
 #include "kv/evict.h"
 #include "sched/policy.h"
 #include "trace/format.h"
@@ -174,6 +176,22 @@ const struct mc_field mc_scenario_fields[] = {
      "choice of the decode node", decode_policy_names},
     {"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT", NULL},
     {"slo.tbt", MC_F_TIME, AT(slo.tbt), "100ms", 0, 1e9, "s", "objective of TBT", NULL},
+    {"faults.events", MC_F_LIST, AT(faults.events), "", 0, 0, "",
+     "faults at given times: [{\"at\": \"100s\", \"what\": \"node_down\", \"node\": \"prefill3\", \"for\": "
+     "\"60s\"}, ...]; see mooncake-scenario(5)",
+     NULL},
+    {"faults.node_mtbf", MC_F_TIME, AT(faults.node_mtbf), "inf", 1e-3, INFINITY, "s",
+     "mean time between failures of a node (seeded, exponential)", NULL},
+    {"faults.node_mttr", MC_F_TIME, AT(faults.node_mttr), "300s", 1e-6, 1e9, "s",
+     "mean time until such a node is back", NULL},
+    {"faults.nic_mtbf", MC_F_TIME, AT(faults.nic_mtbf), "inf", 1e-3, INFINITY, "s",
+     "mean time between failures of a NIC (seeded, exponential)", NULL},
+    {"faults.nic_mttr", MC_F_TIME, AT(faults.nic_mttr), "60s", 1e-6, 1e9, "s",
+     "mean time until such a NIC is back", NULL},
+    {"faults.detect", MC_F_TIME, AT(faults.detect), "10s", 0, 1e9, "s",
+     "from the loss of a node until the Conductor knows of it", NULL},
+    {"faults.retries", MC_F_INT, AT(faults.retries), "10", 0, 1e6, "",
+     "how often a request is placed again after a fault before it counts as failed", NULL},
     {"run.until", MC_F_TIME, AT(run.until), "inf", 0, 0, "s", "simulated time at which the run stops", NULL},
     {"run.warmup", MC_F_TIME, AT(run.warmup), "0s", 0, 1e9, "s",
      "leading time that is simulated and not counted", NULL},
@@ -229,5 +247,5 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 		return bad(err, "run.warmup", "leaves nothing to count; expected less than run.until");
 	if (!s->trace.path[0])
 		return bad(err, "trace.path", "is empty; expected a file, or - for standard input");
-	return MC_OK;
+	return mc_faults_check(s, err);
 }

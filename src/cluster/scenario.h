@@ -68,6 +68,12 @@ struct mc_scenario {
 		mc_time ttft, tbt;
 	} slo;
 	struct {
+		json_t *events;                                   /* see cluster/faults.h; NULL: none */
+		mc_time node_mtbf, node_mttr, nic_mtbf, nic_mttr; /* means; MC_TIME_MAX: never */
+		mc_time detect;  /* until the Conductor knows of a lost node */
+		int64_t retries; /* of one request */
+	} faults;
+	struct {
 		mc_time until, warmup, sample;
 		bool check, fast_forward;
 	} run;

@@ -37,9 +37,10 @@ int mc_conf_unknown(const struct mc_field *fields, const char *key, struct mc_er
 	for (const struct mc_field *f = fields; f->key; f++) {
 		size_t n = strlen(f->key);
 
-		if (f->type == MC_F_JSON && !strncmp(f->key, key, n) && key[n] == '.') {
-			rc = mc_err_set(err, MC_USAGE, "'%s' is one JSON value; set it whole, as in %s={...}",
-					f->key, f->key);
+		if ((f->type == MC_F_JSON || f->type == MC_F_LIST) && !strncmp(f->key, key, n) &&
+		    key[n] == '.') {
+			rc = mc_err_set(err, MC_USAGE, "'%s' is one JSON value; set it whole, as in %s=%s",
+					f->key, f->key, f->type == MC_F_LIST ? "[...]" : "{...}");
 			goto out;
 		}
 		mc_vec_push(&keys, f->key);
@@ -84,7 +85,7 @@ int mc_conf_init(struct mc_conf *c, const struct mc_field *fields, void *obj, st
 		    [MC_F_REAL] = sizeof(double),   [MC_F_RATE] = sizeof(double),
 		    [MC_F_FLOPS] = sizeof(double),  [MC_F_TIME] = sizeof(int64_t),
 		    [MC_F_STRING] = sizeof(char *), [MC_F_CHOICE] = sizeof(char *),
-		    [MC_F_JSON] = sizeof(json_t *),
+		    [MC_F_JSON] = sizeof(json_t *), [MC_F_LIST] = sizeof(json_t *),
 		};
 
 		assert(f->type != MC_F_CHOICE || f->choices);

@@ -39,6 +39,7 @@ static json_t *dump_value(const struct mc_field *f, const void *obj)
 	case MC_F_CHOICE:
 		return *(char *const *)p ? json_string(*(char *const *)p) : NULL;
 	case MC_F_JSON:
+	case MC_F_LIST:
 		return *(json_t *const *)p ? json_deep_copy(*(json_t *const *)p) : NULL;
 	}
 	return NULL;

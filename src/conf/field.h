@@ -33,6 +33,7 @@ enum mc_field_type {
 	MC_F_CHOICE, /* char *, one of choices() */
 	MC_F_JSON,   /* json_t *, owned; any object or string; checked by its user; default "": optional, NULL
 			if absent */
+	MC_F_LIST,   /* json_t *, owned; an array of objects; likewise */
 };
 
 struct mc_field {
@@ -67,7 +68,11 @@ void mc_conf_fini(struct mc_conf *c); /* frees strings and JSON inside obj, too 
 int mc_conf_load(struct mc_conf *c, const char *path, struct mc_err *err);
 /* The same from memory; name stands for the file in messages and for relative bases. */
 int mc_conf_load_text(struct mc_conf *c, const char *text, size_t n, const char *name, struct mc_err *err);
-/* "a.b=value", the value written as a user would; an MC_F_JSON one is JSON text or a bare word, taken whole.
+/* The same from an object inside of another file, such as an element of an MC_F_LIST: errors name keys, not
+ * places. */
+int mc_conf_load_json(struct mc_conf *c, const json_t *object, struct mc_err *err);
+/* "a.b=value", the value written as a user would; an MC_F_JSON one is JSON text or a bare word, taken whole;
+ * an MC_F_LIST is JSON text.
  */
 int mc_conf_set(struct mc_conf *c, const char *assignment, struct mc_err *err);
 /* Every required field is given, or an error naming the first that is not. */

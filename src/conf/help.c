@@ -10,7 +10,7 @@ static const char *type_name(enum mc_field_type type)
 	static const char *const name[] = {
 	    [MC_F_BOOL] = "bool",     [MC_F_INT] = "integer", [MC_F_COUNT] = "count", [MC_F_BYTES] = "bytes",
 	    [MC_F_REAL] = "number",   [MC_F_RATE] = "rate",   [MC_F_FLOPS] = "flops", [MC_F_TIME] = "time",
-	    [MC_F_STRING] = "string", [MC_F_CHOICE] = "name", [MC_F_JSON] = "object",
+	    [MC_F_STRING] = "string", [MC_F_CHOICE] = "name", [MC_F_JSON] = "object", [MC_F_LIST] = "list",
 	};
 
 	return name[type];

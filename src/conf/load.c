@@ -93,7 +93,7 @@ static int apply_object(const struct load *l, const json_t *object, struct mc_co
 
 	json_object_foreach((json_t *)object, key, v)
 	{
-		if (!p->n && (!strcmp(key, "schema") || !strcmp(key, "base")))
+		if (!p->n && l->text.name && (!strcmp(key, "schema") || !strcmp(key, "base")))
 			continue;
 		p->part[p->n++] = key;
 		rc = apply_member(l, v, p, err);
@@ -251,6 +251,14 @@ int mc_conf_load_text(struct mc_conf *c, const char *text, size_t n, const char 
 
 	free(id);
 	return rc;
+}
+
+int mc_conf_load_json(struct mc_conf *c, const json_t *object, struct mc_err *err)
+{
+	struct load l = {.conf = c, .text = {"", 0, NULL}};
+	struct mc_conf_path p = {{0}, 0};
+
+	return apply_object(&l, object, &p, err);
 }
 
 int mc_conf_load(struct mc_conf *c, const char *path, struct mc_err *err)

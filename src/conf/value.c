@@ -30,6 +30,7 @@ const char *mc_conf_type_expected(enum mc_field_type type)
 	    [MC_F_STRING] = "a string",
 	    [MC_F_CHOICE] = "a name",
 	    [MC_F_JSON] = "a name or an object",
+	    [MC_F_LIST] = "a list of objects",
 	};
 
 	return text[type];
@@ -115,11 +116,22 @@ static int store_choice(const struct mc_field *f, void *obj, const char *text, s
 
 static int store_json(const struct mc_field *f, void *obj, json_t *v, struct mc_err *err)
 {
-	json_t **p = slot(f, obj);
+	json_t **p = slot(f, obj), *part;
+	size_t i;
+	bool good = json_is_object(v) || json_is_string(v);
 
-	if (!v || (!json_is_object(v) && !json_is_string(v))) {
+	if (f->type == MC_F_LIST) {
+		good = json_is_array(v);
+		json_array_foreach(v, i, part)
+		{
+			good = good && json_is_object(part);
+		}
+	}
+	if (!good) {
 		json_decref(v);
-		return mc_err_set(err, MC_USAGE, "is neither a name nor an object");
+		return mc_err_set(err, MC_USAGE,
+				  f->type == MC_F_LIST ? "is not a list of objects"
+						       : "is neither a name nor an object");
 	}
 	json_decref(*p);
 	*p = v;
@@ -139,7 +151,7 @@ static int parse_json(const struct mc_field *f, void *obj, const char *text, str
 		*p = NULL;
 		return 0;
 	}
-	if (!strchr("{[\"", *text)) {
+	if (!strchr("{[\"", *text) && f->type == MC_F_JSON) {
 		v = json_string(text);
 		return v ? store_json(f, obj, v, err) : mc_err_set(err, MC_USAGE, "is not valid UTF-8");
 	}
@@ -186,6 +198,7 @@ int mc_conf_value_parse(const struct mc_field *f, void *obj, const char *text, s
 	case MC_F_CHOICE:
 		return store_choice(f, obj, text, err);
 	case MC_F_JSON:
+	case MC_F_LIST:
 		return parse_json(f, obj, text, err);
 	default:
 		return parse_number(f, obj, text, err);
@@ -230,8 +243,8 @@ static int number_json(const struct mc_field *f, void *obj, const json_t *v, str
 
 int mc_conf_value_json(const struct mc_field *f, void *obj, const json_t *v, struct mc_err *err)
 {
-	bool textual =
-	    f->type != MC_F_BOOL && f->type != MC_F_INT && f->type != MC_F_REAL && f->type != MC_F_JSON;
+	bool textual = f->type != MC_F_BOOL && f->type != MC_F_INT && f->type != MC_F_REAL &&
+		       f->type != MC_F_JSON && f->type != MC_F_LIST;
 	bool numeric = is_integral(f->type) || f->type == MC_F_REAL || f->type == MC_F_RATE ||
 		       f->type == MC_F_FLOPS || f->type == MC_F_TIME;
 
@@ -243,7 +256,8 @@ int mc_conf_value_json(const struct mc_field *f, void *obj, const json_t *v, str
 		*(bool *)slot(f, obj) = json_is_true(v);
 		return 0;
 	}
-	if ((json_is_string(v) || json_is_object(v)) && f->type == MC_F_JSON)
+	if (((json_is_string(v) || json_is_object(v)) && f->type == MC_F_JSON) ||
+	    (json_is_array(v) && f->type == MC_F_LIST))
 		return store_json(f, obj, json_deep_copy(v), err);
 	return mc_err_set(err, MC_USAGE, "is %s; expected %s", json_kind(v), mc_conf_type_expected(f->type));
 }
@@ -255,7 +269,7 @@ void mc_conf_value_fini(const struct mc_field *f, void *obj)
 
 		free(*p);
 		*p = NULL;
-	} else if (f->type == MC_F_JSON) {
+	} else if (f->type == MC_F_JSON || f->type == MC_F_LIST) {
 		json_t **p = slot(f, obj);
 
 		json_decref(*p);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/faults.h"
 #include "sched/policy.h"
 
 const struct mc_sink *mc_sink_find(const char *name)
@@ -41,12 +42,26 @@ void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list
 							       "at_s for the interval that it has"}));
 }
 
+static void ignored_faults(const struct mc_conf *conf, const struct mc_scenario *s,
+			   struct mc_ignored_list *list)
+{
+	if (s->faults.node_mtbf == MC_TIME_MAX)
+		ignore(conf, "faults.node_mttr", "no node fails by a rate (faults.node_mtbf)", list);
+	if (s->faults.nic_mtbf == MC_TIME_MAX)
+		ignore(conf, "faults.nic_mttr", "no NIC fails by a rate (faults.nic_mtbf)", list);
+	if (mc_faults_of_nodes(s))
+		return;
+	ignore(conf, "faults.detect", "no node fails (faults.events, faults.node_mtbf)", list);
+	ignore(conf, "faults.retries", "no node fails (faults.events, faults.node_mtbf)", list);
+}
+
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
 {
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
 	const struct mc_decode_policy *decode = mc_decode_policy_find(s->conductor.decode_policy);
 
-	if (policy && decode && !policy->uses_seed && !decode->uses_seed && !s->trace.spread_ticks)
+	if (policy && decode && !policy->uses_seed && !decode->uses_seed && !s->trace.spread_ticks &&
+	    !mc_faults_by_rates(s))
 		ignore(conf, "seed", "nothing is random in this run", list);
 	if (s->cluster.prefill_group == 1)
 		ignore(conf, "cluster.prefill_chunk",
@@ -56,6 +71,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.vram_bytes", "kv.vram_tokens says how much VRAM holds", list);
 	if (s->kv.ssd_tokens)
 		ignore(conf, "kv.ssd_bytes", "kv.ssd_tokens says how large the SSD tier is", list);
+	ignored_faults(conf, s, list);
 	if (s->kv.dram_bytes)
 		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
 	if (!strcmp(s->kv.ssd_write, "never")) {

@@ -27,7 +27,7 @@ static inline void setup_set(struct setup *u, const char *fmt, ...) __attribute_
 
 static inline void setup_set(struct setup *u, const char *fmt, ...)
 {
-	char text[200];
+	char text[2000];
 	struct mc_err err = {0};
 	va_list ap;
 

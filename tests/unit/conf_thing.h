@@ -16,7 +16,7 @@ struct thing {
 	double ratio, rate, flops;
 	mc_time ttft, until;
 	char *path, *policy;
-	json_t *model, *extra;
+	json_t *model, *extra, *events;
 };
 
 static const char *const *policies(void)
@@ -41,6 +41,7 @@ static const struct mc_field fields[] = {
     {"policy", MC_F_CHOICE, AT(policy), "random", 0, 0, "", "policy", policies},
     {"model", MC_F_JSON, AT(model), "llama3-70b", 0, 0, "", "shape", NULL},
     {"extra", MC_F_JSON, AT(extra), "", 0, 0, "", "free", NULL},
+    {"events", MC_F_LIST, AT(events), "", 0, 0, "", "a list", NULL},
     {0},
 };
 

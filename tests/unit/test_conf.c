@@ -64,6 +64,10 @@ START_TEST(assignments)
 	ck_assert_str_eq(json_string_value(t.model), "tiny");
 	ck_assert_int_eq(mc_conf_set(&c, "model={\"layers\": 3}", NULL), 0);
 	ck_assert_int_eq(json_integer_value(json_object_get(t.model, "layers")), 3);
+	ck_assert_int_eq(mc_conf_set(&c, "events=[{\"at\": 1}, {}]", NULL), 0);
+	ck_assert_uint_eq(json_array_size(t.events), 2);
+	ck_assert_int_eq(mc_conf_set(&c, "events=", NULL), 0);
+	ck_assert_ptr_null(t.events);
 	mc_conf_fini(&c);
 
 	set_fails("seed", "", "expected key=value");
@@ -78,6 +82,10 @@ START_TEST(assignments)
 	set_fails("model.layers=3", "model.layers", "set it whole");
 	set_fails("model={\"a\": 1, \"a\": 2}", "model", "duplicate");
 	set_fails("model=[1]", "model", "neither a name nor an object");
+	set_fails("events=[1]", "events", "not a list of objects");
+	set_fails("events={}", "events", "not a list of objects");
+	set_fails("events=x", "events", "not valid JSON");
+	set_fails("events.at=x", "events.at", "events=[...]");
 	set_fails("model=\xff\xfe", "model", "UTF-8");
 	set_fails("policy=", "policy", "expected one of");
 }
@@ -113,6 +121,7 @@ static void fill(struct mc_conf *c, struct thing *t, uint64_t *x)
 		ck_assert_int_eq(mc_conf_set(c, "trace.path=\"x\\ü\n\t", NULL), 0);
 		ck_assert_int_eq(mc_conf_set(c, "model={\"a\":[1,2.5,null],\"b.c\":{}}", NULL), 0);
 		ck_assert_int_eq(mc_conf_set(c, "policy=round-robin", NULL), 0);
+		ck_assert_int_eq(mc_conf_set(c, "events=[{\"at\": [1]}, {}]", NULL), 0);
 	}
 }
 
@@ -154,7 +163,8 @@ START_TEST(dump_round_trip)
 
 			if (some[i].type == MC_F_STRING || some[i].type == MC_F_CHOICE)
 				ck_assert_str_eq(*(char **)((char *)&t + at), *(char **)((char *)&u + at));
-			else if (some[i].type != MC_F_JSON && some[i].type != MC_F_BOOL)
+			else if (some[i].type != MC_F_JSON && some[i].type != MC_F_LIST &&
+				 some[i].type != MC_F_BOOL)
 				ck_assert_msg(!memcmp((char *)&t + at, (char *)&u + at, 8), "%s\n%s",
 					      some[i].key, text);
 		}

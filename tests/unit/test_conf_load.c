@@ -118,6 +118,8 @@ static const struct bad {
     {"{\"seed\": 2,\n\"base\": \"none.json\"}", 2, 9, "base", "No such file"},
     {"{\"\\u0073ead\": 1}", 1, 2, "sead", "did you mean 'seed'?"},
     {"{\"käse\": 1, \"sead\": 1}", 1, 2, "käse", "unknown key"},
+    {"{\"events\": [1]}", 1, 12, "events", "not a list of objects"},
+    {"{\"events\": {}}", 1, 12, "events", "is an object; expected a list of objects"},
     {"{\"extra\": {\"käse\": 1}, \"sead\": 1}", 1, 24, "sead", "unknown key"},
 };
 
