@@ -83,55 +83,50 @@ START_TEST(events_in_order_of_time)
 }
 END_TEST
 
+static const struct {
+	const char *events, *key, *text;
+} bad[] = {
+    {"{\"at\": 1}", "[0].what", "required"},
+    {"{\"what\": \"node_up\"}", "[0].at", "required"},
+    {"{\"at\": -1, \"what\": \"node_up\"}", "[0].at", "out of range"},
+    {"{\"at\": 1, \"what\": \"fire\"}", "[0].what", "unknown"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"speed\": 1}", "[0].speed", "unknown key"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"schema\": 1}", "[0].schema", "unknown key"},
+    {"{\"at\": 1, \"what\": \"node_down\"}", "[0].node", "missing"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"prefill2\"}", "[0].node", "prefill0 to prefill1"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode01x\"}", "[0].node", "no instance"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode-1\"}", "[0].node", "no instance"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode4294967296\"}", "[0].node", "no instance"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"nic\": 0}", "[0].nic", "no meaning"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"factor\": 1}", "[0].factor",
+     "no meaning"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"link\": \"decode0.in\"}", "[0].link", "no meaning"},
+    {"{\"at\": 1, \"what\": \"nic_down\", \"node\": \"decode0\"}", "[0].nic", "missing"},
+    {"{\"at\": 1, \"what\": \"link_slow\", \"node\": \"decode0\"}", "[0].factor", "missing"},
+    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 0.5}", "[0]", "no node or link"},
+    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 1.5, \"node\": \"decode0\"}", "[0].factor",
+     "out of range"},
+    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 0.5, \"node\": \"decode0\", \"link\": \"x\"}",
+     "[0].link", "beside"},
+    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 0.5, \"nic\": 0, \"link\": \"x\"}", "[0].nic",
+     "no meaning"},
+    {"{\"at\": 1, \"what\": \"ssd_slow\", \"node\": \"decode0\"}", "[0].factor", "missing"},
+    {"{\"at\": 1, \"what\": \"node_up\", \"node\": \"decode0\", \"for\": 3}", "[0].for", "no meaning"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"for\": 0}", "[0].for", "out of range"},
+    {"{\"at\": 1, \"what\": \"node_up\", \"node\": \"decode0\"}", "[0]", "not down"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"for\": 5},"
+     "{\"at\": 3, \"what\": \"node_up\", \"node\": \"decode0\"}",
+     "[1]", "not down"},
+    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"for\": 5},"
+     "{\"at\": 3, \"what\": \"node_down\", \"node\": \"decode0\"}",
+     "[1].at", "down already"},
+    {"{\"at\": 7, \"what\": \"nic_down\", \"node\": \"decode0\", \"nic\": 2},"
+     "{\"at\": 3, \"what\": \"nic_down\", \"node\": \"decode0\", \"nic\": 2}",
+     "[0].at", "down already"},
+};
+
 START_TEST(bad_events)
 {
-	static const struct {
-		const char *events, *key, *text;
-	} bad[] = {
-	    {"{\"at\": 1}", "[0].what", "required"},
-	    {"{\"what\": \"node_up\"}", "[0].at", "required"},
-	    {"{\"at\": -1, \"what\": \"node_up\"}", "[0].at", "out of range"},
-	    {"{\"at\": 1, \"what\": \"fire\"}", "[0].what", "unknown"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"speed\": 1}", "[0].speed", "unknown key"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"schema\": 1}", "[0].schema", "unknown key"},
-	    {"{\"at\": 1, \"what\": \"node_down\"}", "[0].node", "missing"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"prefill2\"}", "[0].node",
-	     "prefill0 to prefill1"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode01x\"}", "[0].node", "no instance"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode-1\"}", "[0].node", "no instance"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode4294967296\"}", "[0].node",
-	     "no instance"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"nic\": 0}", "[0].nic",
-	     "no meaning"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"factor\": 1}", "[0].factor",
-	     "no meaning"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"link\": \"decode0.in\"}", "[0].link", "no meaning"},
-	    {"{\"at\": 1, \"what\": \"nic_down\", \"node\": \"decode0\"}", "[0].nic", "missing"},
-	    {"{\"at\": 1, \"what\": \"link_slow\", \"node\": \"decode0\"}", "[0].factor", "missing"},
-	    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 0.5}", "[0]", "no node or link"},
-	    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 1.5, \"node\": \"decode0\"}", "[0].factor",
-	     "out of range"},
-	    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 0.5, \"node\": \"decode0\", \"link\": \"x\"}",
-	     "[0].link", "beside"},
-	    {"{\"at\": 1, \"what\": \"link_slow\", \"factor\": 0.5, \"nic\": 0, \"link\": \"x\"}", "[0].nic",
-	     "no meaning"},
-	    {"{\"at\": 1, \"what\": \"ssd_slow\", \"node\": \"decode0\"}", "[0].factor", "missing"},
-	    {"{\"at\": 1, \"what\": \"node_up\", \"node\": \"decode0\", \"for\": 3}", "[0].for",
-	     "no meaning"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"for\": 0}", "[0].for",
-	     "out of range"},
-	    {"{\"at\": 1, \"what\": \"node_up\", \"node\": \"decode0\"}", "[0]", "not down"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"for\": 5},"
-	     "{\"at\": 3, \"what\": \"node_up\", \"node\": \"decode0\"}",
-	     "[1]", "not down"},
-	    {"{\"at\": 1, \"what\": \"node_down\", \"node\": \"decode0\", \"for\": 5},"
-	     "{\"at\": 3, \"what\": \"node_down\", \"node\": \"decode0\"}",
-	     "[1].at", "down already"},
-	    {"{\"at\": 7, \"what\": \"nic_down\", \"node\": \"decode0\", \"nic\": 2},"
-	     "{\"at\": 3, \"what\": \"nic_down\", \"node\": \"decode0\", \"nic\": 2}",
-	     "[0].at", "down already"},
-	};
-
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct setup u;
 		struct mc_err err = {0};
