@@ -85,7 +85,7 @@ END_TEST
 
 static const struct {
 	const char *events, *key, *text;
-} bad[] = {
+} refused[] = {
     {"{\"at\": 1}", "[0].what", "required"},
     {"{\"what\": \"node_up\"}", "[0].at", "required"},
     {"{\"at\": -1, \"what\": \"node_up\"}", "[0].at", "out of range"},
@@ -127,7 +127,7 @@ static const struct {
 
 START_TEST(bad_events)
 {
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
 		struct setup u;
 		struct mc_err err = {0};
 		char key[64];
@@ -136,11 +136,11 @@ START_TEST(bad_events)
 		setup_set(&u, "trace.path=x");
 		setup_set(&u, "cluster.prefill=2");
 		setup_set(&u, "cluster.decode=2");
-		setup_set(&u, "faults.events=[%s]", bad[i].events);
-		snprintf(key, sizeof key, "faults.events%s", bad[i].key);
+		setup_set(&u, "faults.events=[%s]", refused[i].events);
+		snprintf(key, sizeof key, "faults.events%s", refused[i].key);
 		ck_assert_int_eq(mc_scenario_check(&u.s, &err), MC_USAGE);
 		ck_assert_str_eq(err.key, key);
-		ck_assert_msg(strstr(err.text, bad[i].text), "%s: '%s'", key, err.text);
+		ck_assert_msg(strstr(err.text, refused[i].text), "%s: '%s'", key, err.text);
 		setup_fini(&u);
 	}
 }
