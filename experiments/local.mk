@@ -22,6 +22,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/sizing/tables/dram.sh \
 	%D%/sizing/tables/evict.sh \
 	%D%/sizing/tables/nic.sh \
+	%D%/sizing/tables/racks.sh \
 	%D%/sizing/tables/ssd.sh \
 	%D%/sizing/tables/threshold.sh \
 	%D%/synthetic/scenario.json

@@ -49,7 +49,7 @@ holds "groups: long prompts gain at every load, prompts of one chunk do not" gro
 	'$1 == "32k" ? $NF != "-" : $NF == "-" { print }'
 holds "groups: the longest prompts gain, the shortest wait longer" groups "sample.jsonl.zst: TTFT" \
 	'$2 > 1 && ($9 >= long || $5 <= short || $14 <= bytes) { print } { long = $9; short = $5; bytes = $14 }'
-tables sizing 6
+tables sizing 7
 holds "sizing: more DRAM, more hits, less time" sizing "DRAM" '$3 < hits || (gpu && $5 > gpu) { print } { hits = $3; gpu = $5 }'
 holds "sizing: no policy beats the bound" sizing "Eviction" '$4 == "(bound)" { bound = $5; next } { most = $4 > most ? $4 : most }
 	END { if (bound < most) print bound, most }'
