@@ -23,13 +23,17 @@ static void head(FILE *out, const struct mc_report *report)
 	if (s->cluster.prefill_group > 1)
 		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
 	fprintf(out, "\n%-11s %s, decode %s; ", "conductor", s->conductor.policy, s->conductor.decode_policy);
-	if (!strcmp(s->kv.pool, "off"))
+	if (!strcmp(s->kv.pool, "off")) {
 		fprintf(out, "no KV pool\n\n");
-	else
-		fprintf(out, "KV pool (%s) of %s %s a node, %s%s\n\n", s->kv.pool,
-			mc_text_grouped(s->kv.dram_bytes ? s->kv.dram_bytes : s->kv.dram_tokens, n),
-			s->kv.dram_bytes ? "bytes" : "tokens", s->kv.evict,
-			mc_evictor_find(s->kv.evict)->foresee ? " (from the future)" : "");
+		return;
+	}
+	fprintf(out, "KV pool (%s) of %s %s a node, %s%s", s->kv.pool,
+		mc_text_grouped(s->kv.dram_bytes ? s->kv.dram_bytes : s->kv.dram_tokens, n),
+		s->kv.dram_bytes ? "bytes" : "tokens", s->kv.evict,
+		mc_evictor_find(s->kv.evict)->foresee ? " (from the future)" : "");
+	if (strcmp(s->kv.ssd_write, "never"))
+		fprintf(out, ", and SSDs (%s)", s->kv.ssd_write);
+	fprintf(out, "\n\n");
 }
 
 static void requests(FILE *out, const struct mc_report *report)
