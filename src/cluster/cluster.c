@@ -267,6 +267,7 @@ static void cluster_run(struct mc_cluster *c)
 
 	mc_loop_at(&c->loop, &c->arrive, c->trace->arrival[0]);
 	mc_loop_at(&c->loop, &c->sample, 0);
+	mc_cluster_replicate_init(c);
 	mc_loop_run(&c->loop, until);
 	if (!all_decided(c) || c->open) { /* cut off: at run.until, or by a signal */
 		if (!c->result->interrupted && !c->err->rc) {

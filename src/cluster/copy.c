@@ -9,14 +9,11 @@
 
 #include "cluster/state.h"
 
-struct mc_copying {
-	struct mc_cluster *cluster;
-	struct mc_copying *next, **link; /* of all that are under way */
-	struct mc_copy_job job;          /* with ids of its own */
-	struct mc_lease source, target;
-	double bytes;
-	uint32_t transfer;
-};
+static double bytes(const struct mc_copying *y)
+{
+	return (double)(y->job.n - y->job.have) * (double)y->cluster->view.block_tokens *
+	       y->cluster->cost->kv_bytes;
+}
 
 static void forget(struct mc_copying *y)
 {
@@ -75,8 +72,7 @@ void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job)
 	if (y->next)
 		y->next->link = &y->next;
 	c->copies = y;
-	y->bytes = spec.bytes =
-	    (double)(job->n - job->have) * (double)c->view.block_tokens * c->cost->kv_bytes;
+	spec.bytes = bytes(y);
 	*job->bytes += spec.bytes;
 	c->crossed += spec.bytes;
 	c->background++;
@@ -88,7 +84,7 @@ void mc_cluster_copies_stop(struct mc_cluster *c)
 {
 	while (c->copies) {
 		struct mc_copying *y = c->copies;
-		double left = y->bytes - mc_fabric_cancel(c->fabric, y->transfer);
+		double left = bytes(y) - mc_fabric_cancel(c->fabric, y->transfer);
 
 		*y->job.bytes -= left;
 		c->crossed -= left;

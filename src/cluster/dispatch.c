@@ -166,6 +166,7 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	mc_vec_reserve(&c->steps, prompt.n_blocks);
 	prompt.step = c->steps.at;
 	prompt.n_steps = mc_tree_trail(c->tree, prompt.block, prompt.n_blocks, c->steps.at);
+	mc_cluster_replicate_note(c, &prompt);
 	mc_conductor_decide(&c->conductor, &c->view, &prompt, &d);
 	if (c->hooks->explain && c->hooks->explain->request == request)
 		mc_cluster_explain(c, &prompt, &d);

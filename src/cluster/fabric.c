@@ -78,7 +78,7 @@ void mc_cluster_fabric_collect(struct mc_cluster *c)
 	if (!c->open)
 		return;
 	/* Cut off: what was sent of the transfers under way. Every one has a receiver. */
-	r->fetched_bytes = -r->write_back_bytes;
+	r->fetched_bytes = -r->write_back_bytes - r->replica_bytes;
 	r->handover_bytes = 0;
 	for (uint32_t i = 0; i < r->n_prefill; i++)
 		r->fetched_bytes += mc_fabric_bytes_in(c->fabric, i);

@@ -12,6 +12,7 @@ libmooncake_a_SOURCES += \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \
 	%D%/replicas.c %D%/replicas.h \
+	%D%/replicate.c \
 	%D%/result.h \
 	%D%/sample.c \
 	%D%/scenario.c %D%/scenario.h \

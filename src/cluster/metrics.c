@@ -206,7 +206,7 @@ static void busy(const struct mc_result *r, struct mc_metrics *m)
 		decode += mc_time_to_s(r->decode_busy[i]);
 	m->prefill_busy_ratio = ratio(prefill, end * r->n_prefill * r->prefill_group);
 	m->decode_busy_ratio = ratio(decode, end * r->n_decode);
-	m->network_bytes = r->fetched_bytes + r->handover_bytes + r->write_back_bytes;
+	m->network_bytes = r->fetched_bytes + r->handover_bytes + r->write_back_bytes + r->replica_bytes;
 	m->resent_bytes = r->resent_bytes;
 	m->busiest_link = MC_NONE;
 	for (uint32_t i = 0; i < r->n_net_links; i++) {

@@ -55,6 +55,12 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"cache.remote_hit_tokens", "tokens", "hit tokens fetched from another node's DRAM"},
     {"cache.ssd_hit_tokens", "tokens", "hit tokens read from an SSD, that of the chosen node or another's"},
     {"cache.fetched_bytes", "bytes", "KV moved between prefill nodes, whole run"},
+    {"cache.replica_copies", "copies",
+     "copies that the replication policy began (conductor.replicas), whole run; what Algorithm 1 copies "
+     "counts in "
+     "fetched_bytes"},
+    {"cache.replica_bytes", "bytes", "KV that it moved between nodes, whole blocks, whole run"},
+    {"cache.replica_dropped_blocks", "blocks", "blocks of spare copies that it gave up, whole run"},
     {"cache.write_backs", "requests",
      "answers whose KV was kept for a later prompt that goes on from them (kv.write_back), whole run. Others "
      "are "

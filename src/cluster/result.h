@@ -94,9 +94,11 @@ struct mc_result {
 	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
 	uint64_t write_backs;         /* answers whose KV a later prompt can find */
 	uint64_t write_back_homeless; /* of those that prefill instances need: none had the prompt any more */
-	double write_back_bytes;      /* KV of answers moved to prefill instances, likewise */
-	double handover_bytes;        /* KV moved to decode nodes, likewise */
-	int64_t *stage_bytes;         /* a prefill instance: activations between its nodes, all boundaries */
+	uint64_t replica_copies, replica_dropped_blocks; /* by the replication policy: begun; given up */
+	double replica_bytes;    /* KV that it moved between prefill instances, likewise */
+	double write_back_bytes; /* KV of answers moved to prefill instances, likewise */
+	double handover_bytes;   /* KV moved to decode nodes, likewise */
+	int64_t *stage_bytes;    /* a prefill instance: activations between its nodes, all boundaries */
 	double *link_bytes, *link_capacity; /* n_links, as in net/fabric.h; the capacity at the end */
 	char **link_name; /* "prefill3.out", "decode0.in", "rack0.up", "prefill3.ssd", "prefill3.ssd.write" */
 	uint32_t n_links;

@@ -63,6 +63,9 @@ struct mc_scenario {
 	struct {
 		char *policy, *decode_policy;
 		double balancing_threshold;
+		int64_t replicas, replica_heat,
+		    replica_transfers; /* the replication policy; replicas 0: off */
+		mc_time replica_interval;
 	} conductor;
 	struct {
 		mc_time ttft, tbt;

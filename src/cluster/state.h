@@ -68,7 +68,14 @@ struct mc_copy_job {
 	double *bytes;     /* a sum of the result that they count for */
 };
 
-struct mc_copying;
+/* One under way. */
+struct mc_copying {
+	struct mc_cluster *cluster;
+	struct mc_copying *next, **link;
+	struct mc_copy_job job; /* with ids of its own */
+	struct mc_lease source, target;
+	uint32_t transfer;
+};
 
 struct mc_cluster {
 	const struct mc_scenario *scenario;
@@ -94,7 +101,9 @@ struct mc_cluster {
 	struct mc_copying *copies;  /* of those, the ones of copy.c */
 	struct mc_trace_turn *turn; /* by request; NULL: no answers are kept */
 	double crossed; /* bytes of transfers that have begun, once for its receiver and each SSD link */
-	bool layerwise, caching, write_through;
+	bool layerwise, caching, write_through, replicating;
+	struct mc_event replicate; /* the policy's next look */
+	uint32_t tick;             /* how often it has looked */
 	struct mc_event arrive, decide, sample;
 	int64_t arrived, decided; /* requests so far */
 	int64_t open;             /* decided, neither completed nor refused */
@@ -156,6 +165,10 @@ void mc_cluster_stream_over(struct mc_cluster *c, struct mc_flight *f);
 /* copy.c: begin one; ids are copied. At the end of a run those under way stop, and count what was sent. */
 void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job);
 void mc_cluster_copies_stop(struct mc_cluster *c);
+
+/* replicate.c: the policy of conductor.replicas; a prompt is about to be placed. */
+void mc_cluster_replicate_init(struct mc_cluster *c);
+void mc_cluster_replicate_note(struct mc_cluster *c, const struct mc_prompt *prompt);
 
 /* answers.c: KV of answers. At the last token, while the request still holds its prompt at the decode node.
  */

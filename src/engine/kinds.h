@@ -14,8 +14,9 @@ enum mc_event_kind {
 	MC_EV_DECODE_LOAD,  /* KV has been loaded from DRAM to VRAM */
 	MC_EV_DECODE_STEP,  /* an iteration boundary at which the batch changes */
 	MC_EV_ARRIVAL,
-	MC_EV_DECIDE, /* the Conductor has decided */
-	MC_EV_SAMPLE, /* time series */
+	MC_EV_DECIDE,    /* the Conductor has decided */
+	MC_EV_REPLICATE, /* the replication policy looks */
+	MC_EV_SAMPLE,    /* time series */
 };
 
 #endif

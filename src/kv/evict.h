@@ -48,7 +48,7 @@ struct mc_evictor {
 	 * behind their children anyway. */
 	void (*ready)(void *state, uint32_t entry);
 	/* The last n blocks of an unpinned entry, at most all, go: evicted (id: theirs, in the order of the
-	 * prompt), or promised and never came (id NULL). May be NULL. */
+	 * prompt), or promised and never came, or given up (id NULL). May be NULL. */
 	void (*cut)(void *state, uint32_t entry, const uint64_t *id, uint32_t n);
 	void (*remove)(void *state, uint32_t entry); /* nothing is left of it; unpinned before */
 	/* The leading n blocks of `rest` are the new entry `lead` from now on: of the same history, and its

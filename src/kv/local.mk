@@ -12,6 +12,7 @@ libmooncake_a_SOURCES += $(KV_EVICTORS) \
 	%D%/evict.c %D%/evict.h \
 	%D%/future.c %D%/future.h \
 	%D%/ghost.c %D%/ghost.h \
+	%D%/heat.c %D%/heat.h \
 	%D%/order.c %D%/order.h \
 	%D%/pool.c %D%/pool.h \
 	%D%/replay.c %D%/replay.h \

@@ -377,6 +377,21 @@ void mc_pool_clear(struct mc_pool *p)
 		mc_pool_foresee(p, p->future);
 }
 
+uint32_t mc_pool_discard(struct mc_pool *p, uint32_t run)
+{
+	const struct mc_copy *c = mc_run_copy(&p->tree->run.at[run], p->node);
+	uint32_t n;
+
+	if (!c || p->entry.at[c->entry].pins || p->entry.at[c->entry].children)
+		return 0;
+	n = c->held;
+	p->stats.present -= n;
+	p->stats.resident -= n;
+	p->stats.discarded += n;
+	entry_cut(p, c->entry, n, false);
+	return n;
+}
+
 struct mc_pool_stats mc_pool_stats(const struct mc_pool *p)
 {
 	return p->stats;
@@ -436,7 +451,8 @@ static int counts_check(const struct mc_pool *p, struct mc_err *err)
 		pinned += p->entry.at[e].pins ? copy_of(p, e)->held : 0;
 	}
 	if (present != s->present || resident != s->resident || pinned != s->pinned ||
-	    present > s->capacity || s->inserted != present + s->evicted + s->dropped + s->lost)
+	    present > s->capacity ||
+	    s->inserted != present + s->evicted + s->dropped + s->lost + s->discarded)
 		return mc_err_set(err, MC_FAIL,
 				  "pool %u: %u present, %u resident, %u pinned; counted %u, %u, %u", p->node,
 				  present, resident, pinned, s->present, s->resident, s->pinned);

@@ -42,9 +42,11 @@ struct mc_chains {
 
 struct mc_pool_stats {
 	uint32_t capacity, present, resident, pinned; /* blocks, now */
-	uint64_t inserted, evicted; /* blocks, ever; inserted = present + evicted + dropped + lost */
+	uint64_t inserted, evicted; /* blocks, ever; inserted = present + evicted + dropped + lost +
+				       discarded */
 	uint64_t dropped;           /* promised, and released before they came */
 	uint64_t lost;              /* gone with the node's memory */
+	uint64_t discarded;         /* given up on request (mc_pool_discard) */
 	uint64_t refused;           /* not stored: all else was pinned */
 };
 
@@ -88,6 +90,10 @@ uint32_t mc_pool_resident(const struct mc_pool *pool, const struct mc_lease *lea
  * promised when its last lease ends will never come: it is dropped. Hence every unpinned block is resident.
  */
 void mc_pool_release(struct mc_pool *pool, struct mc_lease *lease);
+
+/* Give up this pool's blocks of a run, if nobody leases them and no longer prompt hangs on them. Returns how
+ * many that were. The run goes with its last copy. */
+uint32_t mc_pool_discard(struct mc_pool *pool, uint32_t run);
 
 /*
  * The node's memory is gone: so are all its blocks, pinned or not, and what its evictor remembered. Its

@@ -12,6 +12,7 @@ struct mc_run {
 	uint32_t n;
 	uint32_t first;                 /* blocks before it */
 	uint32_t parent;                /* run that it is chained to; MC_NONE: a root */
+	uint32_t heat, tick;            /* kv/heat.h: as it was at that tick */
 	uint32_t whole[MC_TREE_GROUPS]; /* copies that are resident to the last block, by group of nodes */
 	uint32_t copies, cap;
 	union {

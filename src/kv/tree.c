@@ -272,6 +272,8 @@ uint32_t mc_run_split(struct mc_tree *t, uint32_t run, uint32_t at)
 	bucket_drop(t, r->id[0]);
 	head = mc_run_add(t, r->parent, r->id, at);
 	r = &t->run.at[run]; /* the table may have moved */
+	t->run.at[head].heat = r->heat;
+	t->run.at[head].tick = r->tick;
 	rest = mc_xmalloc((r->n - at) * sizeof *rest);
 	memcpy(rest, r->id + at, (r->n - at) * sizeof *rest);
 	free(r->id);

@@ -90,6 +90,17 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.decode_share", "nothing is cached (kv.pool)", list);
 		ignore(conf, "kv.write_back", "nothing is cached (kv.pool)", list);
 	}
+	if (!s->conductor.replicas || !strcmp(s->kv.pool, "off") || !strcmp(s->kv.pool, "local")) {
+		const char *reason = s->conductor.replicas
+					 ? "no node may have what another sent (kv.pool)"
+					 : "there is no replication policy (conductor.replicas)";
+
+		if (s->conductor.replicas)
+			ignore(conf, "conductor.replicas", reason, list);
+		ignore(conf, "conductor.replica_heat", reason, list);
+		ignore(conf, "conductor.replica_interval", reason, list);
+		ignore(conf, "conductor.replica_transfers", reason, list);
+	}
 	if (policy && policy->uses_threshold && (!strcmp(s->kv.pool, "off") || !strcmp(s->kv.pool, "local")))
 		ignore(conf, "conductor.balancing_threshold", "nothing is fetched (kv.pool)", list);
 	if (policy && !policy->uses_threshold)

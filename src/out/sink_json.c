@@ -88,6 +88,9 @@ static void cache(json_t *o, const struct mc_result *r, const struct mc_metrics 
 	mc_json_int(x, "ssd_written_bytes", (int64_t)r->ssd_written_bytes);
 	mc_json_int(x, "ssd_evicted_blocks", (int64_t)r->ssd_evicted_blocks);
 	mc_json_int(x, "ssd_unstored_blocks", (int64_t)r->ssd_unstored_blocks);
+	mc_json_int(x, "replica_copies", (int64_t)r->replica_copies);
+	mc_json_int(x, "replica_bytes", (int64_t)r->replica_bytes);
+	mc_json_int(x, "replica_dropped_blocks", (int64_t)r->replica_dropped_blocks);
 	mc_json_int(x, "write_backs", (int64_t)r->write_backs);
 	mc_json_int(x, "write_back_bytes", (int64_t)r->write_back_bytes);
 	mc_json_int(x, "write_back_homeless", (int64_t)r->write_back_homeless);

@@ -102,6 +102,11 @@ static void parts(FILE *out, const struct mc_report *report)
 		"cache hits", 100 * m->hit_ratio, mc_units_format_count((double)m->input_tokens, a),
 		100 * (double)m->local_hit_tokens / input, 100 * (double)m->remote_hit_tokens / input,
 		mc_units_format_bytes(r->fetched_bytes, b), mc_text_grouped((int64_t)r->evicted_blocks, n));
+	if (r->replica_copies || r->replica_dropped_blocks)
+		fprintf(out, "%-11s %s copies of hot blocks (%s); %s blocks of spare copies given up\n", "",
+			mc_text_grouped((int64_t)r->replica_copies, n),
+			mc_units_format_bytes(r->replica_bytes, a),
+			mc_text_grouped((int64_t)r->replica_dropped_blocks, n2));
 	if (r->write_backs)
 		fprintf(
 		    out,

@@ -13,6 +13,7 @@ libmooncake_a_SOURCES += $(SCHED_POLICIES) $(SCHED_DECODE_POLICIES) \
 	%D%/conductor.c %D%/conductor.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/rank.c %D%/rank.h \
+	%D%/replicate.c %D%/replicate.h \
 	%D%/score.c \
 	%D%/search.c %D%/search.h \
 	%D%/view.c %D%/view.h

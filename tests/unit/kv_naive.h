@@ -36,7 +36,7 @@ struct naive {
 	const struct model *model;
 	struct block at[BLOCKS];
 	uint32_t n, capacity;
-	uint64_t clock, evicted, refused, dropped, lost;
+	uint64_t clock, evicted, refused, dropped, lost, discarded;
 	uint64_t hand, last;          /* sieve; the last stamp of a newcomer */
 	uint64_t ghost[BLOCKS];       /* the latest first; 0: came back */
 	uint32_t ghosts, share;       /* how many are remembered; blocks of the first queue */
@@ -289,6 +289,21 @@ static inline bool naive_evict(struct naive *o)
 	forget(o, b);
 	o->evicted++;
 	return true;
+}
+
+/* Blocks from .. n-1 of a chain, if none of them is in use and nothing hangs on the last; it was not the
+ * policy's choice, which remembers nothing. */
+static inline uint32_t naive_discard(struct naive *o, const uint64_t *id, uint32_t from, uint32_t n)
+{
+	if (!can_go(o, block(o, id[n - 1])))
+		return 0;
+	for (uint32_t i = from; i < n; i++)
+		if (block(o, id[i])->pins)
+			return 0;
+	for (uint32_t i = n; i-- > from;)
+		forget(o, block(o, id[i]));
+	o->discarded += n - from;
+	return n - from;
 }
 
 static inline void naive_insert(struct naive *o, uint64_t id, uint64_t parent, uint32_t depth)

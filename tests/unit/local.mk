@@ -34,6 +34,7 @@ UNIT_TESTS = \
 	%D%/test_prefill \
 	%D%/test_profile \
 	%D%/test_replicas \
+	%D%/test_replicate \
 	%D%/test_search \
 	%D%/test_shape \
 	%D%/test_station \

@@ -237,6 +237,10 @@ static void random_scenario(struct setup *u, uint64_t *r)
 	u->cost.ssd_write_bytes_per_s = draw(r, 2) ? 5e7 : 1e6;
 	u->cost.ssd_latency_s = 1e-4;
 	setup_set(u, "kv.ssd_evict=%s", mc_evictors_names[draw(r, evictors)]);
+	setup_set(u, "conductor.replicas=%d", (int)draw(r, 4));
+	setup_set(u, "conductor.replica_heat=%d", 1 + (int)draw(r, 4));
+	setup_set(u, "conductor.replica_interval=%dms", 200 + (int)draw(r, 2000));
+	setup_set(u, "conductor.replica_transfers=%d", 1 + (int)draw(r, 4));
 	u->cost.net_bytes_per_s = draw(r, 2) ? 1e9 : 1e7;
 	u->cost.vram_kv_tokens = 6200 + (int64_t)draw(r, 20000);
 }
@@ -258,7 +262,8 @@ static void same_rows(const struct mc_result *a, const struct mc_result *b)
 START_TEST(conservation_on_random_scenarios)
 {
 	uint64_t rnd = 7, ssd_hits = 0, write_backs = 0;
-	double written = 0;
+	uint64_t spared = 0;
+	double written = 0, copied = 0;
 
 	for (int round = 0; round < 150; round++) {
 		struct setup u;
@@ -276,6 +281,8 @@ START_TEST(conservation_on_random_scenarios)
 		ck_assert_int_eq(done, u.trace.n);
 		write_backs += a.write_backs;
 		written += a.write_back_bytes;
+		copied += a.replica_bytes;
+		spared += a.replica_dropped_blocks;
 		setup_set(&u, "run.fast_forward=false");
 		setup_run(&u, &b);
 		same_rows(&a, &b);
@@ -287,6 +294,8 @@ START_TEST(conservation_on_random_scenarios)
 	ck_assert_uint_gt(ssd_hits, 20000);
 	ck_assert_uint_gt(write_backs, 200);
 	ck_assert_double_gt(written, 1e6);
+	ck_assert_double_gt(copied, 1e6);
+	ck_assert_uint_gt(spared, 100);
 }
 END_TEST
 
