@@ -21,6 +21,12 @@ static double slowest_link(const struct mc_cluster *c)
 	return least;
 }
 
+/* No decode node has the VRAM for it. */
+static bool is_refused(const struct mc_cost *cost, double input, double output)
+{
+	return output > 1 && input + output - 1 > (double)cost->vram_kv_tokens;
+}
+
 /*
  * The end of a run is no later than its last arrival and then all requests one after the other, each alone:
  * times of a batch are less than the sum of its members'. So nothing that is planned lies beyond it, either.
@@ -36,8 +42,8 @@ static double latest_end_s(const struct mc_cluster *c)
 	for (int64_t i = 0; i < t->n; i++) {
 		double n = t->input[i], out = t->output[i], kv = n * cost->kv_bytes;
 
-		if (out > 1 && n + out - 1 > (double)cost->vram_kv_tokens)
-			continue; /* refused */
+		if (is_refused(cost, n, out))
+			continue;
 		s += mc_cost_prefill_gpu_s(cost, n, 0) + mc_cost_prefill_load_s(cost, n);
 		s += stages *
 		     (cost->net_startup_s * (1 + n / (double)c->view.chunk) + n * cost->hop_s_per_token);
@@ -47,9 +53,27 @@ static double latest_end_s(const struct mc_cluster *c)
 	return s;
 }
 
+/* Of a request whose KV no transfer can carry, in whole blocks as they are written to SSDs, prompt and
+ * answer; -1: none. */
+static int64_t oversized(const struct mc_cluster *c)
+{
+	const struct mc_trace *t = c->trace;
+	double block = (double)t->block_tokens;
+
+	for (int64_t i = 0; i < t->n; i++) {
+		double n = t->input[i], out = t->output[i];
+
+		if (ceil((n + out) / block) * block * c->cost->kv_bytes > MC_TRANSFER_BYTES &&
+		    !is_refused(c->cost, n, out))
+			return i;
+	}
+	return -1;
+}
+
 int mc_cluster_limits(struct mc_cluster *c)
 {
 	const struct mc_scenario *s = c->scenario;
+	int64_t large = oversized(c);
 	mc_time last = c->trace->arrival[c->trace->n - 1];
 	double end = latest_end_s(c), span = mc_time_to_s(last < s->run.until ? last : s->run.until);
 
@@ -57,6 +81,15 @@ int mc_cluster_limits(struct mc_cluster *c)
 		mc_err_set(c->err, MC_USAGE,
 			   "takes up to %.3g years on this cluster; a run holds no more than 142",
 			   end / 31556952);
+		return bad(c->err, "trace.path");
+	}
+	if (large >= 0) {
+		mc_err_set(
+		    c->err, MC_USAGE,
+		    "has a request of %.4g tokens (number %lld); a run moves no more than %.3g bytes of "
+		    "KV at once",
+		    (double)c->trace->input[large] + c->trace->output[large], (long long)large,
+		    MC_TRANSFER_BYTES);
 		return bad(c->err, "trace.path");
 	}
 	if (span / mc_time_to_s(s->run.sample) < MC_CLUSTER_SAMPLES)

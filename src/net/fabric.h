@@ -22,7 +22,8 @@
 #include "des/loop.h"
 #include "net/topology.h"
 
-#define MC_TRANSFER_EXTRA 4 /* links of the owner that a transfer crosses, at most */
+#define MC_TRANSFER_EXTRA 4      /* links of the owner that a transfer crosses, at most */
+#define MC_TRANSFER_BYTES 0x1p45 /* of one, at most */
 #define MC_FABRIC_NONE    UINT32_MAX
 
 enum mc_fabric_grain {
@@ -58,7 +59,7 @@ struct mc_transfer_spec {
 	uint32_t from, to;                       /* endpoints; the same: it crosses the extra links alone */
 	struct mc_memory from_memory, to_memory; /* {0}: the fabric's; others need MC_FABRIC_NIC */
 	uint32_t extra[MC_TRANSFER_EXTRA], n_extra; /* the owner's links that every byte of it crosses */
-	double bytes;                               /* >= 0, whole, at most 2^45 */
+	double bytes;                               /* >= 0, whole, at most MC_TRANSFER_BYTES */
 	mc_time startup, produce_end;               /* as of a flow */
 	double tail;
 	/* One of these, once, from the loop or (failed) from mc_fabric_endpoint_set; then the id is free. */

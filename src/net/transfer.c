@@ -8,6 +8,7 @@ static const double whole = 1;
 
 /* Pieces end at multiples of this: their sums are exact, and equal shares are nearly equal. */
 #define GRAIN 0x1p-8 /* bytes */
+_Static_assert(MC_TRANSFER_BYTES <= 0x1p53 * GRAIN, "");
 
 static double round_down(double bytes)
 {
@@ -436,7 +437,7 @@ static void check_spec(const struct mc_fabric *f, const struct mc_transfer_spec 
 	assert(spec->from < f->n_ends && spec->to < f->n_ends);
 	assert(!own || f->grain == MC_FABRIC_NIC);
 	assert(spec->n_extra <= MC_TRANSFER_EXTRA && (spec->from != spec->to || spec->n_extra));
-	assert(spec->bytes >= 0 && spec->bytes == floor(spec->bytes) && spec->bytes <= 0x1p53 * GRAIN);
+	assert(spec->bytes >= 0 && spec->bytes == floor(spec->bytes) && spec->bytes <= MC_TRANSFER_BYTES);
 	assert(spec->tail >= 0 && spec->tail <= spec->bytes && spec->startup >= 0);
 }
 

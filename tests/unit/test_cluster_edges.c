@@ -141,6 +141,37 @@ START_TEST(longer_than_the_clock)
 }
 END_TEST
 
+/* A prompt that no transfer can carry: 48 TB of KV. One of half of that, in blocks of as much, is fine. */
+START_TEST(more_than_a_transfer)
+{
+	static uint64_t id[512];
+
+	for (uint64_t b = 0; b < 512; b++)
+		id[b] = b;
+	for (int half = 0; half < 2; half++) {
+		struct setup u;
+		struct mc_result r;
+		struct mc_err err = {0};
+
+		setup_init(&u, 1 << 20);
+		setup_set(&u, "kv.dram_tokens=1e10");
+		setup_set(&u, "run.sample=1e6s");
+		u.cost.kv_bytes = 163840;
+		u.cost.vram_kv_tokens = 1000000000;
+		mc_trace_push(&u.trace, 0, half ? 150000000 : 300000000, 2, id);
+		if (half) {
+			setup_run(&u, &r);
+			ck_assert_int_eq(r.row[0].outcome, MC_COMPLETED);
+			mc_result_fini(&r);
+		} else {
+			ck_assert_int_eq(setup_try(&u, &r, &err), MC_USAGE);
+			ck_assert_str_eq(err.key, "trace.path");
+		}
+		setup_fini(&u);
+	}
+}
+END_TEST
+
 /* Ctrl-C is heeded while few requests take long, too. */
 START_TEST(interrupted_in_the_tail)
 {
@@ -173,6 +204,7 @@ static Suite *suite(void)
 	tcase_add_test(t, blocks_of_huge_pools);
 	tcase_add_test(t, gap_of_sixty_years);
 	tcase_add_test(t, longer_than_the_clock);
+	tcase_add_test(t, more_than_a_transfer);
 	tcase_add_test(t, interrupted_in_the_tail);
 	suite_add_tcase(s, t);
 	return s;
