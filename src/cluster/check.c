@@ -36,6 +36,21 @@ static void check_decode(struct mc_cluster *c, uint32_t i)
 		fail(c, "busier than time went by", i);
 }
 
+static void check_ssd(struct mc_cluster *c, uint32_t i)
+{
+	const struct mc_ssd *s = &c->ssd[i];
+	uint64_t staged = 0;
+
+	if (!s->pool)
+		return;
+	if (mc_pool_check(s->pool, c->err))
+		c->loop.stop = true;
+	for (size_t k = s->done; k < s->write.n; k++)
+		staged += s->write.at[k].lease.held - s->write.at[k].from;
+	if (!c->err->rc && (staged != s->staged || staged > s->staging))
+		fail(c, "blocks that wait for the SSD are not those of its writes", i);
+}
+
 void mc_cluster_check(struct mc_cluster *c)
 {
 	for (uint32_t i = 0; i < mc_cluster_nodes(c) && !c->err->rc; i++) {
@@ -46,6 +61,8 @@ void mc_cluster_check(struct mc_cluster *c)
 		if (mc_pool_stats(c->pool[i]).present > mc_pool_stats(c->pool[i]).capacity)
 			fail(c, "pool over its capacity", i);
 	}
+	for (uint32_t i = 0; c->ssd && i < mc_cluster_nodes(c) && !c->err->rc; i++)
+		check_ssd(c, i);
 	for (uint32_t i = 0; i < c->view.n_prefill && !c->err->rc; i++) {
 		if ((double)c->prefill[i].busy > 1e3 + (double)c->loop.now * (1 + 1e-9) * c->view.group)
 			fail(c, "busier than time went by", i);
@@ -134,6 +151,8 @@ void mc_cluster_check_end(struct mc_cluster *c)
 		if (c->view.node[i].sends || c->view.node[i].reads || c->view.node[i].streams ||
 		    c->view.node[i].stream_bytes_per_s)
 			fail(c, "a send that never ended", i);
+		if (c->ssd && c->ssd[i].pool && !c->ssd[i].write.n && mc_pool_stats(c->ssd[i].pool).pinned)
+			fail(c, "blocks of an SSD are pinned, and nobody reads or writes", i);
 	}
 	for (uint32_t i = 0; !c->open && i < c->view.n_decode; i++)
 		if (c->view.decode[i].batch || c->view.decode[i].context || c->decode[i].reserved)

@@ -65,8 +65,8 @@ void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *i
 	mc_vec_reserve(&c->steps, n);
 	steps = mc_tree_trail(c->tree, id, n, c->steps.at);
 	from = mc_tree_match(c->tree, c->steps.at, steps, c->view.ssd + node);
-	if (s->staged + (n - from) > c->staging) { /* the leading part that there is room for */
-		uint32_t room = c->staging > s->staged ? (uint32_t)(c->staging - s->staged) : 0;
+	if (s->staged + (n - from) > s->staging) { /* the leading part that there is room for */
+		uint32_t room = s->staging > s->staged ? (uint32_t)(s->staging - s->staged) : 0;
 
 		c->result->ssd_unstored_blocks += n - from - room;
 		n = from + room;
@@ -119,7 +119,6 @@ int mc_cluster_ssd_init(struct mc_cluster *c)
 		return bad(c, key, "makes SSDs that hold not even one block");
 	c->write_through = !strcmp(sc->kv.ssd_write, "through");
 	c->view.ssd = mc_cluster_nodes(c);
-	c->staging = (uint64_t)((double)sc->kv.ssd_staging_bytes / block_bytes(c));
 	c->ssd = mc_xcalloc(mc_cluster_nodes(c), sizeof *c->ssd);
 	if (evictor->foresee && !c->future)
 		c->future = mc_future_new(c->trace);
@@ -130,6 +129,7 @@ int mc_cluster_ssd_init(struct mc_cluster *c)
 		c->ssds++;
 		s->cluster = c;
 		s->home = i;
+		s->staging = (uint64_t)((double)sc->kv.ssd_staging_bytes * width / block_bytes(c));
 		s->pool = mc_pool_new(c->tree, c->view.ssd + i, (uint32_t)(bytes * width / block_bytes(c)),
 				      evictor);
 		mc_pool_foresee(s->pool, c->future);

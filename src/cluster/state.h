@@ -39,9 +39,10 @@ struct mc_ssd {
 	uint32_t link_device, link_write; /* all that is read and written; what is written */
 	struct {
 		MC_VEC(struct mc_ssd_write)
-	} write;         /* first: under way; the rest waits */
-	size_t done;     /* of `write`: finished */
-	uint64_t staged; /* blocks of those that are not finished */
+	} write;          /* first: under way; the rest waits */
+	size_t done;      /* of `write`: finished */
+	uint64_t staged;  /* blocks of those that are not finished */
+	uint64_t staging; /* those that there is room for */
 };
 
 /* A request between its dispatch and its last token. */
@@ -95,7 +96,6 @@ struct mc_cluster {
 	struct mc_conductor conductor;
 	struct mc_ssd *ssd;         /* by node; NULL: no SSD tier */
 	struct mc_chains evicted;   /* of the pool that was leased from last */
-	uint64_t staging;           /* blocks of a node that may wait for its SSD */
 	uint32_t ssds;              /* nodes that have one */
 	uint64_t background;        /* transfers under way that no request waits for */
 	struct mc_copying *copies;  /* of those, the ones of copy.c */

@@ -96,6 +96,7 @@ static void on_handover(void *arg, uint32_t transfer)
 	struct mc_flight *f = arg;
 	struct mc_cluster *c = f->cluster;
 	struct mc_row *row = f->row;
+	uint32_t node = mc_view_decode_node(&c->view, row->decode);
 
 	(void)transfer;
 	row->handover_end = c->loop.now;
@@ -103,8 +104,10 @@ static void on_handover(void *arg, uint32_t transfer)
 	c->view.node[row->prefill].sends--;
 	mc_pool_release(c->pool[row->prefill], &f->lease);
 	if (f->decode_lease.held > f->sent_from)
-		mc_pool_commit(c->pool[mc_view_decode_node(&c->view, row->decode)], &f->decode_lease,
-			       f->sent_from, f->decode_lease.held);
+		mc_pool_commit(c->pool[node], &f->decode_lease, f->sent_from, f->decode_lease.held);
+	if (c->write_through)
+		mc_cluster_ssd_store(c, node, c->trace->block + c->trace->first[row - c->result->row],
+				     f->decode_lease.held);
 	mc_decode_arrive(&c->decode[row->decode], &f->decode);
 }
 

@@ -206,6 +206,45 @@ START_TEST(staging_is_bounded)
 }
 END_TEST
 
+/* What decode nodes receive comes to their DRAM: in a global pool it is written through, like all else. */
+START_TEST(received_is_written_through)
+{
+	for (int global = 0; global < 2; global++) {
+		struct setup u;
+		struct mc_result r;
+
+		ssd_init(&u, "through");
+		setup_set(&u, "kv.pool=%s", global ? "global" : "prefill");
+		add(&u, 0, 1600, 3, one, 100);
+		add(&u, 9 * MC_NS_PER_S, 1600, 3, one, 100); /* nothing new comes */
+		add(&u, 18 * MC_NS_PER_S, 16, 1, other, 0);
+		setup_run(&u, &r);
+		ck_assert_double_eq_tol(r.ssd_written_bytes, (global ? 3.2e6 : 1.6e6) + 16000, 1e-9);
+		mc_result_fini(&r);
+		setup_fini(&u);
+	}
+}
+END_TEST
+
+/* A group's nodes bring their staging buffers, as they do their SSDs. */
+START_TEST(groups_stage_together)
+{
+	struct setup u;
+	struct mc_result r;
+
+	ssd_init(&u, "through");
+	setup_set(&u, "cluster.prefill=2");
+	setup_set(&u, "cluster.prefill_group=2");
+	setup_set(&u, "kv.ssd_staging_bytes=480000");
+	add(&u, 0, 1600, 1, one, 100);
+	add(&u, 2 * MC_NS_PER_S, 16, 1, other, 0);
+	setup_run(&u, &r);
+	ck_assert_uint_eq(r.ssd_unstored_blocks, 40);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("tiers");
@@ -218,6 +257,8 @@ static Suite *suite(void)
 	tcase_add_test(t, readable_once_it_is_written);
 	tcase_add_test(t, slow_ssd_is_left_alone);
 	tcase_add_test(t, staging_is_bounded);
+	tcase_add_test(t, received_is_written_through);
+	tcase_add_test(t, groups_stage_together);
 	suite_add_tcase(s, t);
 	return s;
 }
