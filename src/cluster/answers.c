@@ -59,12 +59,12 @@ static void send(struct mc_cluster *c, const struct mc_flight *f, const struct m
 
 void mc_cluster_answer_done(struct mc_cluster *c, const struct mc_flight *f)
 {
-	const struct mc_trace_turn *turn = c->turn + (f->row - c->result->row);
+	const struct mc_trace_turn *turn = c->turn ? c->turn + (f->row - c->result->row) : NULL;
 	uint32_t node = mc_view_decode_node(&c->view, f->row->decode);
 	const uint64_t *id;
 	struct mc_lease lease;
 
-	if (!c->turn || turn->next < 0)
+	if (!turn || turn->next < 0)
 		return;
 	id = c->trace->block + c->trace->first[turn->next];
 	if (c->pool[node]) {
