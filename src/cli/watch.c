@@ -31,10 +31,16 @@ static void show(void *arg, int64_t done, int64_t total, mc_time now)
 	struct mc_watch *w = arg;
 	double at = clock_s(), rate;
 
-	if (!w->terminal || at - w->shown < SHOW_EVERY_S)
+	/* Reading the trace took its time before. */
+	if (!w->first || done < w->last_done) {
+		w->first = at;
+		w->first_done = done;
+	}
+	w->last_done = done;
+	if (!w->terminal || at - w->shown < SHOW_EVERY_S || at <= w->first || done <= w->first_done)
 		return;
 	w->shown = at;
-	rate = (double)done / (at - w->started);
+	rate = (double)(done - w->first_done) / (at - w->first);
 	fprintf(stderr, "\r\033[K%" PRId64 " of %" PRId64 " requests, %.0f/s, %.0f s to go, simulated %.0f s",
 		done, total, rate, (double)(total - done) / rate, mc_time_to_s(now));
 }

@@ -6,7 +6,9 @@
 
 struct mc_watch {
 	struct mc_cluster_hooks hooks;
-	double started, shown; /* seconds of a monotonic clock */
+	double started, shown;         /* seconds of a monotonic clock */
+	double first;                  /* when the running simulation was first seen, */
+	int64_t first_done, last_done; /* requests that it had done then, and lately */
 	bool terminal, quiet;
 	int64_t requests; /* simulated since it started */
 };

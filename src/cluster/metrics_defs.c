@@ -54,7 +54,8 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"cache.local_hit_tokens", "tokens", "hit tokens found in DRAM of the chosen prefill node"},
     {"cache.remote_hit_tokens", "tokens", "hit tokens fetched from another node's DRAM"},
     {"cache.ssd_hit_tokens", "tokens", "hit tokens read from an SSD, that of the chosen node or another's"},
-    {"cache.fetched_bytes", "bytes", "KV moved between prefill nodes, whole run"},
+    {"cache.fetched_bytes", "bytes",
+     "KV that prompts fetched from other nodes, from their DRAM or their SSDs, whole run"},
     {"cache.replica_copies", "copies",
      "copies that the replication policy began (conductor.replicas), whole run; what Algorithm 1 copies "
      "counts in "
@@ -82,7 +83,7 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"prefill.gpu_time_s_mean", "s",
      "compute plus loading the cached prefix from the node's own DRAM; no queueing, no fetch"},
     {"prefill.queue_s_mean", "s", "decision to the start of prefill"},
-    {"prefill.fetch_wait_s_mean", "s", "time that prefill stood still for blocks of other nodes"},
+    {"prefill.fetch_wait_s_mean", "s", "time that prefill stood still for blocks of other nodes or of SSDs"},
     {"prefill.busy_ratio", "ratio",
      "engine time of all prefill nodes / (nodes x time to the last event), whole run"},
     {"prefill.prediction_error_s_mean", "s",
@@ -91,12 +92,14 @@ const struct mc_metric_def mc_metric_defs[] = {
      "time in iterations of all decode nodes / (nodes x time to the last event), whole run"},
     {"decode.batch_mean", "requests", "requests of an iteration, mean over all iterations, whole run"},
     {"decode.iterations", "iterations", "decode iterations, whole run"},
-    {"network.bytes", "bytes", "KV moved between prefill nodes and to decode nodes, whole run"},
+    {"network.bytes", "bytes",
+     "KV moved between nodes, whole run: fetched, copied by the replication policy, handed over to decode "
+     "nodes, and written back from them"},
     {"network.busiest_link_ratio", "ratio",
      "bytes / (capacity x time to the last event) of the busiest link, whole run"},
     {"network.busiest_link", "name",
      "which link that is: a node and a direction (a NIC and a direction where they are not one link), or "
-     "that of a rack"},
+     "that of a rack; no SSD: those are in the time series (link_max) and the bottleneck"},
     {"network.busiest_rack_ratio", "ratio",
      "the same of the links between racks and spine alone; 0: no racks (net.rack_nodes)"},
     {"network.resent_bytes", "bytes",
@@ -147,7 +150,8 @@ const struct mc_metric_def mc_metric_defs[] = {
      "the most loaded part: prefill pool (share of instances with a prompt, of a group its engine time; or "
      "mean wait / slo.ttft), decode "
      "pool (iteration "
-     "time of the largest batch / slo.tbt, or VRAM of the fullest node), or busiest link; by the highest "
+     "time of the largest batch / slo.tbt, or VRAM of the fullest node), or busiest link or SSD; by the "
+     "highest "
      "mean over a window of "
      "a twentieth of the run, and named with the span around it in which such means stay above 90 % of that, "
      "or of full. "

@@ -203,8 +203,9 @@ static void name_part(const struct series *series, enum part part, const struct 
 			 "at the fullest node)",
 			 100 * x.busy, from, to, x.wait_s, x.longest_s);
 	else if (part == LINK)
-		snprintf(out, n, "link %s, %.0f %% busy from %.0f s to %.0f s", r->link_name[x.busiest],
-			 100 * x.link, from, to);
+		snprintf(out, n, "%s %s, %.0f %% busy from %.0f s to %.0f s",
+			 x.busiest < r->n_net_links ? "link" : "SSD", r->link_name[x.busiest], 100 * x.link,
+			 from, to);
 	else
 		snprintf(out, n,
 			 "decode pool, iterations of %.0f ms at batch %.0f in the fullest node (slo.tbt %.0f "
@@ -215,7 +216,9 @@ static void name_part(const struct series *series, enum part part, const struct 
 
 void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *r, struct mc_metrics *m)
 {
-	static const char *const name[PARTS] = {"prefill pool", "decode pool", "busiest link"};
+	const char *const name[PARTS] = {"prefill pool", "decode pool",
+					 r->n_links > r->n_net_links ? "busiest link or SSD"
+								     : "busiest link"};
 	size_t n = r->samples.n, w = n / 20 ? n / 20 : 1, at;
 	struct series series = {s, r, NULL};
 	struct span p[PARTS];

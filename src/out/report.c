@@ -42,6 +42,28 @@ void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list
 							       "at_s for the interval that it has"}));
 }
 
+/* Racks, and what NICs do when one fails. */
+static void ignored_net(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
+{
+	if (!s->net.rack_nodes || s->net.rack_nodes >= s->cluster.prefill + s->cluster.decode) {
+		const char *reason = s->net.rack_nodes ? "all nodes are in one rack (net.rack_nodes)"
+						       : "there are no racks (net.rack_nodes)";
+
+		if (s->net.rack_nodes)
+			ignore(conf, "net.rack_nodes", reason, list);
+		ignore(conf, "net.rack_order", reason, list);
+		ignore(conf, "net.oversubscription", reason, list);
+	}
+	if (mc_faults_of_nics(s))
+		return;
+	ignore(conf, "net.failover", "no NIC fails (faults.events, faults.nic_mtbf)", list);
+	if (!s->net.slice_cost)
+		ignore(conf, "net.slice",
+		       "no NIC fails, and slices cost no time (faults.events, faults.nic_mtbf, "
+		       "net.slice_cost)",
+		       list);
+}
+
 static void ignored_faults(const struct mc_conf *conf, const struct mc_scenario *s,
 			   struct mc_ignored_list *list)
 {
@@ -71,6 +93,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.vram_bytes", "kv.vram_tokens says how much VRAM holds", list);
 	if (s->kv.ssd_tokens)
 		ignore(conf, "kv.ssd_bytes", "kv.ssd_tokens says how large the SSD tier is", list);
+	ignored_net(conf, s, list);
 	ignored_faults(conf, s, list);
 	if (s->kv.dram_bytes)
 		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);

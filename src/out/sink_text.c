@@ -97,11 +97,13 @@ static void parts(FILE *out, const struct mc_report *report)
 	const char *link = m->busiest_link != MC_NONE ? r->link_name[m->busiest_link] : "none";
 
 	fprintf(out,
-		"%-11s %.1f %% of %s prompt tokens: %.1f %% on the node, %.1f %% fetched (%s); %s blocks "
-		"evicted\n",
+		"%-11s %.1f %% of %s prompt tokens: %.1f %% on the node, %.1f %% fetched (%s%s); %s "
+		"blocks evicted\n",
 		"cache hits", 100 * m->hit_ratio, mc_units_format_count((double)m->input_tokens, a),
 		100 * (double)m->local_hit_tokens / input, 100 * (double)m->remote_hit_tokens / input,
-		mc_units_format_bytes(r->fetched_bytes, b), mc_text_grouped((int64_t)r->evicted_blocks, n));
+		mc_units_format_bytes(r->fetched_bytes, b),
+		m->ssd_hit_tokens ? ", SSDs of others included" : "",
+		mc_text_grouped((int64_t)r->evicted_blocks, n));
 	if (r->replica_copies || r->replica_dropped_blocks)
 		fprintf(out, "%-11s %s copies of hot blocks (%s); %s blocks of spare copies given up\n", "",
 			mc_text_grouped((int64_t)r->replica_copies, n),

@@ -13,6 +13,14 @@ config show "$tap_dir/shown.json" >"$tap_dir/again.json"
 silent "what is shown is a scenario, and shows the same" cmp "$tap_dir/shown.json" "$tap_dir/again.json"
 speaks "check: ok" "ok (llama3-70b on a800-x8" config check "$scenario"
 speaks "check: ignored settings" "ignored: seed" config check "$scenario" --set seed=3
+speaks "check: no racks" "ignored: net.oversubscription: there are no racks" \
+	config check "$scenario" --set net.oversubscription=4
+speaks "check: one rack" "ignored: net.rack_nodes: all nodes are in one rack" \
+	config check "$scenario" --set net.rack_nodes=100000
+speaks "check: slices without faults" "ignored: net.slice: no NIC fails" \
+	config check "$scenario" --set net.slice=1MiB
+config check "$scenario" --set net.rack_nodes=1 --set net.rack_order=dealt >"$tap_dir/racks" 2>&1
+silent "check: racks of a node are racks" sed -n "/ignored/p" "$tap_dir/racks"
 refused "check: no trace" "trace.path" 2 config check "$scenario" --set trace.path=none
 refused "check: no profile" "hardware" 2 config check "$scenario" --set hardware=b900
 refused "check: no model" "model" 2 config check "$scenario" --set model=gpt

@@ -58,6 +58,14 @@ if [ -n "$metrics" ]; then
 else
 	skip 'every metric is in the man page' 'mooncake help metrics lists none'
 fi
+if "$mooncake" run "$MC_SRCDIR/experiments/sample/scenario.json" -q --set trace.limit=5 \
+	--out-dir "$tap_dir/csv" -o /dev/null 2>/dev/null; then
+	columns=$(sed -s 1q "$tap_dir"/csv/*.csv | tr ',' '\n')
+	# shellcheck disable=SC2086 # a list of words
+	silent 'every column of the CSV files is in the man page' missing "$MC_SRCDIR/man/mooncake-result.5" $columns
+else
+	skip 'every column of the CSV files is in the man page' 'the sample does not run'
+fi
 if command -v bash >/dev/null; then
 	speaks 'commands are completed' 'compare' completions mooncake com
 	speaks 'options are completed' '--seeds' completions mooncake run --see
