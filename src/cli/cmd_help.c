@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "base/vec.h"
 #include "cli/command.h"
 #include "cluster/metrics.h"
 #include "cluster/scenario.h"
@@ -19,14 +20,54 @@ static void help_config(void)
 	mc_conf_help(mc_scenario_fields, stdout);
 }
 
+static void show_metric(const struct mc_metric_def *d)
+{
+	printf("%s%s%s%s\n", d->key, *d->unit ? " (" : "", d->unit, *d->unit ? ")" : "");
+	mc_text_wrapped(stdout, d->text, 4, 0);
+}
+
+/* Is it this key, or one of that group? */
+static bool in_group(const char *key, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(key, name, n) && (!key[n] || key[n] == '.');
+}
+
+/* The keys and the metrics of a group or of that name; false: there are none. */
+static bool help_group(const char *name)
+{
+	struct {
+		MC_VEC(struct mc_field)
+	} keys = {0};
+	bool some = false;
+
+	for (const struct mc_field *f = mc_scenario_fields; f->key; f++)
+		if (in_group(f->key, name))
+			mc_vec_push(&keys, *f);
+	if (keys.n) {
+		some = true;
+		mc_vec_push(&keys, (struct mc_field){0});
+		mc_conf_help(keys.at, stdout);
+	}
+	mc_vec_fini(&keys);
+	for (const struct mc_metric_def *d = mc_metric_defs; d->key; d++) {
+		if (!in_group(d->key, name))
+			continue;
+		if (some)
+			putchar('\n');
+		some = true;
+		show_metric(d);
+	}
+	return some;
+}
+
 static void help_metrics(void)
 {
 	printf("Every metric of a result, by its key in the JSON. Counted are requests that arrived after "
 	       "run.warmup.\n\n");
-	for (const struct mc_metric_def *d = mc_metric_defs; d->key; d++) {
-		printf("%s%s%s%s\n", d->key, *d->unit ? " (" : "", d->unit, *d->unit ? ")" : "");
-		mc_text_wrapped(stdout, d->text, 4, 0);
-	}
+	for (const struct mc_metric_def *d = mc_metric_defs; d->key; d++)
+		show_metric(d);
 }
 
 static void help_formats(void)
@@ -34,11 +75,15 @@ static void help_formats(void)
 	printf("Trace formats; zstd is recognised by content, - is standard input.\n\n");
 	for (const struct mc_trace_format *const *p = mc_trace_formats; *p; p++)
 		printf("  %-12s %s\n", (*p)->name, (*p)->help);
-	printf("\n"
-	       "mooncake: a JSON object a line with timestamp (ms), input_length and output_length (tokens), "
-	       "and hash_ids: an id for\n"
-	       "each block of trace.block_tokens (512) prompt tokens, the last one partial; equal id, equal "
-	       "whole prefix.\n");
+	printf(
+	    "\n"
+	    "mooncake: a JSON object a line with timestamp (ms), input_length and output_length (tokens), "
+	    "and hash_ids: an id for\n"
+	    "each block of trace.block_tokens (512) prompt tokens, the last one partial; equal id, equal "
+	    "whole prefix.\n"
+	    "Optional are chat_id and parent_chat_id (whose prompt and answer this prompt goes on from), for "
+	    "kv.write_back. See\n"
+	    "mooncake-trace(5).\n");
 }
 
 static void help_units(void)
@@ -88,6 +133,8 @@ static int help_run(int argc, char **argv)
 		printf("\nTopics, for `mooncake help TOPIC`:\n\n");
 		for (size_t i = 0; i < TOPICS; i++)
 			printf("  %-10s %s\n", topics[i].name, topics[i].help);
+		printf("  %-10s %s\n", "NAME",
+		       "keys and metrics of a group (kv, net, cache ...), or one of them");
 		return MC_OK;
 	}
 	/* A topic comes before the command of its name: `config --help` shows that one. */
@@ -98,6 +145,8 @@ static int help_run(int argc, char **argv)
 		}
 	}
 	c = mc_command_find(argv[1]);
+	if (!c && help_group(argv[1]))
+		return MC_OK;
 	if (!c)
 		return no_topic(argv[1]);
 	fputs(c->usage, stdout);
@@ -107,6 +156,6 @@ static int help_run(int argc, char **argv)
 const struct mc_command mc_command_help = {
     .name = "help",
     .help = "this list, or a page on one topic",
-    .usage = "usage: mooncake help [COMMAND|config|metrics|formats|units]\n",
+    .usage = "usage: mooncake help [COMMAND|config|metrics|formats|units|NAME]\n",
     .run = help_run,
 };

@@ -22,6 +22,9 @@ static void head(FILE *out, const struct mc_report *report)
 		s->cluster.prefill, s->cluster.decode, report->profile, report->model);
 	if (s->cluster.prefill_group > 1)
 		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
+	if (s->net.rack_nodes)
+		fprintf(out, ", racks of %" PRId64 " (%s, %g to 1)", s->net.rack_nodes, s->net.rack_order,
+			s->net.oversubscription);
 	fprintf(out, "\n%-11s %s, decode %s; ", "conductor", s->conductor.policy, s->conductor.decode_policy);
 	if (!strcmp(s->kv.pool, "off")) {
 		fprintf(out, "no KV pool\n\n");

@@ -34,9 +34,13 @@ speaks "a profile's errors" "largest error" "$mooncake" list profiles
 refused "no such list" "did you mean policies" 2 "$mooncake" list polices
 
 speaks "help lists topics" "metrics" "$mooncake" help
-for topic in config metrics formats units run compare list; do passes "help $topic" "$mooncake" help $topic; done
+for topic in config metrics formats units run compare list kv net.slice cache network.bytes; do passes "help $topic" "$mooncake" help $topic; done
 speaks "a metric is defined" "arrival to the end of prefill" "$mooncake" help metrics
 speaks "a key is explained" "conductor.balancing_threshold" "$mooncake" help config
+speaks "help on a group of keys" "kv.ssd_write" "$mooncake" help kv
+"$mooncake" help kv >"$tap_dir/group"
+silent "and on nothing else" sed -n "/^net/p" "$tap_dir/group"
+speaks "help on a group of metrics" "cache.fetched_bytes" "$mooncake" help cache
 refused "no such topic" "did you mean metrics" 2 "$mooncake" help metric
 for f in sample conversation synthetic; do
 	passes "experiments/$f is a scenario" config show "$MC_SRCDIR/experiments/$f/scenario.json"
