@@ -127,6 +127,14 @@ static int write_all(const struct run *run, const struct mc_report *report, cons
 	return rc;
 }
 
+/* Requests that the run came to; not all when it was interrupted. */
+static int64_t arrived(const struct mc_simulation *sim)
+{
+	const struct mc_metrics *m = &sim->metrics;
+
+	return sim->result.interrupted ? m->total + m->warmup : sim->trace->n;
+}
+
 static int run_once(struct run *run, struct mc_simulation *sim, struct mc_err *err)
 {
 	struct mc_explanation x = {.request = run->explain};
@@ -147,7 +155,7 @@ static int run_once(struct run *run, struct mc_simulation *sim, struct mc_err *e
 	if (run->out_dir)
 		run->watch.hooks.replicas = &replicas;
 	rc = mc_simulation_run(sim, &run->watch.hooks, err);
-	run->watch.requests += sim->trace->n;
+	run->watch.requests += arrived(sim);
 	mc_watch_stop(&run->watch);
 	if (!rc) {
 		report = mc_simulation_report(sim);
@@ -213,7 +221,7 @@ static int run_seeds(struct run *run, struct mc_simulation *first, struct mc_err
 		if (!rc)
 			rc = mc_simulation_run(sim, &run->watch.hooks, err);
 		if (!rc) {
-			run->watch.requests += sim->trace->n;
+			run->watch.requests += arrived(sim);
 			seeds.incomplete = sim->result.interrupted;
 			seeds.random = mc_simulation_is_random(sim);
 			if (!i)
