@@ -181,7 +181,7 @@ const struct mc_field mc_scenario_fields[] = {
     {"conductor.replica_interval", MC_F_TIME, AT(conductor.replica_interval), "60s", 1e-3, 1e9, "s",
      "time between two looks of the replication policy", NULL},
     {"conductor.replica_transfers", MC_F_COUNT, AT(conductor.replica_transfers), "4", 1, 100000, "copies",
-     "copies of the replication policy under way at most", NULL},
+     "copies of the replication policy under way at most, and begun at one look", NULL},
     {"conductor.decode_policy", MC_F_CHOICE, AT(conductor.decode_policy), "least-loaded", 0, 0, "",
      "choice of the decode node", decode_policy_names},
     {"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT", NULL},
