@@ -17,6 +17,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/published/figure8.txt \
 	%D%/published/figure9.txt \
 	%D%/published/single.json \
+	%D%/replicas/README \
 	%D%/sample/scenario.json \
 	%D%/sizing/README \
 	%D%/sizing/tables/dram.sh \
