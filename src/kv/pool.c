@@ -13,6 +13,7 @@ struct entry {
 			      next free */
 	uint32_t children; /* entries that are chained to it */
 	uint32_t pins;
+	uint32_t noted; /* number of the last lease that noted its blocks (mc_pool_note_evicted) */
 };
 
 struct mc_pool {
@@ -25,6 +26,7 @@ struct mc_pool {
 	} entry;
 	uint32_t free;             /* head of the free list */
 	struct mc_chains *evicted; /* NULL: nobody asks */
+	uint32_t leases;           /* counted where somebody asks for `evicted` */
 	uint32_t node;
 	struct mc_pool_stats stats;
 };
@@ -147,7 +149,7 @@ static void entry_cut(struct mc_pool *p, uint32_t e, uint32_t n, bool evicted)
 uint32_t mc_pool_entry_split(struct mc_pool *p, uint32_t e, uint32_t first)
 {
 	struct entry *it = &p->entry.at[e];
-	uint32_t lead = entry_new(p, &(struct entry){first, it->parent, 1, it->pins});
+	uint32_t lead = entry_new(p, &(struct entry){first, it->parent, 1, it->pins, 0});
 
 	it = &p->entry.at[e]; /* the table may have moved */
 	it->parent = lead;
@@ -188,16 +190,15 @@ static void pin_present(struct mc_pool *p, const uint64_t *id, uint32_t n, struc
 	}
 }
 
-/* The prompt up to the entry's last block. */
-static void note(const struct mc_pool *p, uint32_t e)
+/* The prompt up to the entry's last block, unless this lease has evicted from the entry or behind it before:
+ * some policies go back and forth between prompts, a block at a time. */
+static void note(struct mc_pool *p, uint32_t e)
 {
 	struct mc_chains *to = p->evicted;
 	uint32_t n = run_of(p, e)->first + copy_of(p, e)->held;
-	size_t from = to->id.n, last = to->end.n > 1 ? to->end.at[to->end.n - 2] : 0;
+	size_t from = to->id.n;
 
-	/* A parent right after its child. */
-	if (to->end.n && from - last >= n &&
-	    to->id.at[last + n - 1] == run_of(p, e)->id[n - 1 - run_of(p, e)->first])
+	if (p->entry.at[e].noted == p->leases)
 		return;
 	mc_vec_reserve(&to->id, from + n);
 	to->id.n += n;
@@ -206,6 +207,7 @@ static void note(const struct mc_pool *p, uint32_t e)
 		uint32_t held = copy_of(p, e)->held;
 
 		memcpy(to->id.at + from + r->first, r->id, held * sizeof *r->id);
+		p->entry.at[e].noted = p->leases;
 	}
 	mc_vec_push(&to->end, (uint32_t)to->id.n);
 }
@@ -216,6 +218,7 @@ static uint32_t make_room(struct mc_pool *p, uint32_t need)
 {
 	struct mc_pool_stats *s = &p->stats;
 
+	p->leases += p->evicted != NULL;
 	while (s->capacity - s->present < need) {
 		uint32_t most = UINT32_MAX, v = p->evictor->victim(p->order, &most), take;
 		struct mc_copy *c;
@@ -257,7 +260,7 @@ static void promise(struct mc_pool *p, const uint64_t *id, uint32_t n, struct wa
 			if (k < t->run.at[run].n)
 				run = mc_run_split(t, run, k);
 		}
-		e = entry_new(p, &(struct entry){run, w->entry, 0, 1});
+		e = entry_new(p, &(struct entry){run, w->entry, 0, 1, 0});
 		if (w->entry != MC_NONE)
 			p->entry.at[w->entry].children++;
 		mc_run_copy_add(t, run, &(struct mc_copy){p->node, e, k, 0});

@@ -60,8 +60,8 @@ struct mc_pool *mc_pool_new(struct mc_tree *tree, uint32_t node, uint32_t capaci
 void mc_pool_foresee(struct mc_pool *pool, const struct mc_future *future);
 /*
  * From now on what is evicted is noted, with all that is before it in its prompt, for a slower tier to keep
- * (NULL: no longer). Borrowed; the caller empties it. Chains whose blocks are all in the one before are left
- * out.
+ * (NULL: no longer). Borrowed; the caller empties it after each lease. Chains whose blocks are all in one
+ * before are left out.
  */
 void mc_pool_note_evicted(struct mc_pool *pool, struct mc_chains *chains);
 /* Frees memory alone: the tree, which still names the pool's blocks, can only be freed after it. NULL is

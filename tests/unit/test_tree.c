@@ -133,18 +133,19 @@ START_TEST(forgets_what_nobody_holds)
 }
 END_TEST
 
-/* Keep in the second pool what the first evicts. No chain says what the one before it has said. */
+/* Keep in the second pool what the first evicts. No chain says what one before it has said. */
 static void spill(struct world *w, struct mc_chains *chains)
 {
-	uint32_t from = 0, before = 0;
+	uint32_t from = 0;
 
 	for (size_t k = 0; k < chains->end.n; k++) {
 		const uint64_t *id = chains->id.at + from;
-		uint32_t n = chains->end.at[k] - from;
+		uint32_t n = chains->end.at[k] - from, start = 0;
 
-		ck_assert(!k || before < n || memcmp(id - before, id, n * sizeof *id));
+		for (size_t j = 0; j < k; start = chains->end.at[j++])
+			ck_assert(chains->end.at[j] - start < n ||
+				  memcmp(chains->id.at + start, id, n * sizeof *id));
 		store(w->pool[1], id, n);
-		before = n;
 		from = chains->end.at[k];
 	}
 	chains->id.n = chains->end.n = 0;
@@ -155,7 +156,7 @@ static void spill(struct world *w, struct mc_chains *chains)
 START_TEST(evicted_is_noted)
 {
 	for (const struct mc_evictor *const *e = mc_evictors; *e; e++) {
-		struct world w = {.tree = mc_tree_new()};
+		struct world w = {0};
 		struct mc_chains chains = {0};
 		struct rng rnd = {77};
 		uint64_t id[400][24];
@@ -163,6 +164,7 @@ START_TEST(evicted_is_noted)
 
 		if ((*e)->foresee)
 			continue;
+		w.tree = mc_tree_new();
 		w.pool[0] = mc_pool_new(w.tree, 0, 40, *e);
 		w.pool[1] = mc_pool_new(w.tree, 1, 100000, mc_evictor_find("lru"));
 		mc_pool_note_evicted(w.pool[0], &chains);
