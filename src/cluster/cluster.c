@@ -98,6 +98,9 @@ static void on_sample(struct mc_loop *loop, struct mc_event *ev)
 		mc_cluster_check(c);
 	if (all_decided(c) && !c->open)
 		return;
+	c->stuck = !loop->n;
+	if (c->stuck)
+		return;
 	heed_interrupt(c);
 	mc_loop_at(loop, ev, (mc_time)c->result->samples.n * c->result->sample);
 }
@@ -193,6 +196,7 @@ static int cluster_init(struct mc_cluster *c)
 	rc = rc ? rc : mc_cluster_ssd_init(c);
 	c->result->n_links = mc_fabric_links(c->fabric);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
+	rc = rc ? rc : mc_cluster_outages_init(c);
 	return rc ? rc : mc_conductor_init(&c->conductor, &params, c->err);
 }
 
@@ -234,6 +238,7 @@ static void collect(struct mc_cluster *c)
 		r->ssd_unstored_blocks += p.refused;
 	}
 	mc_cluster_fabric_collect(c);
+	mc_cluster_outages_collect(c);
 }
 
 static void cluster_fini(struct mc_cluster *c)
@@ -247,6 +252,7 @@ static void cluster_fini(struct mc_cluster *c)
 		mc_decode_fini(&c->decode[i]);
 	mc_cluster_tiers_fini(c);
 	mc_cluster_ssd_fini(c);
+	mc_cluster_outages_fini(c);
 	free(c->prefill);
 	free(c->decode);
 	mc_tree_free(c->tree);
@@ -271,8 +277,8 @@ static void cluster_run(struct mc_cluster *c)
 	mc_loop_run(&c->loop, until);
 	if (!all_decided(c) || c->open) { /* cut off: at run.until, or by a signal */
 		if (!c->result->interrupted && !c->err->rc) {
-			assert(until != MC_TIME_MAX);
-			c->loop.now = until;
+			assert(until != MC_TIME_MAX || c->stuck);
+			c->loop.now = until != MC_TIME_MAX ? until : c->loop.now;
 		}
 		for (uint32_t i = 0; i < c->view.n_decode; i++)
 			mc_decode_stop(&c->decode[i]);

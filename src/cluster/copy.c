@@ -47,6 +47,18 @@ static void on_copied(void *arg, uint32_t transfer)
 	forget(y);
 }
 
+/* One end is lost. */
+static void on_uncopied(void *arg, uint32_t transfer)
+{
+	struct mc_copying *y = arg;
+	struct mc_cluster *c = y->cluster;
+	double left = mc_cluster_broken(c, transfer, y->bytes);
+
+	*y->job.bytes -= left;
+	c->crossed -= left;
+	forget(y);
+}
+
 void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job)
 {
 	struct mc_copying *y = mc_xcalloc(1, sizeof *y);
@@ -56,6 +68,7 @@ void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job)
 	    .to = job->to,
 	    .startup = mc_time_from_s(c->cost->net_startup_s),
 	    .done = on_copied,
+	    .failed = on_uncopied,
 	    .arg = y,
 	};
 

@@ -15,13 +15,25 @@ static struct mc_flight *flight_get(struct mc_cluster *c)
 		f = mc_xcalloc(FLIGHTS_PER_CHUNK, sizeof *f);
 		mc_vec_push(&c->chunks, f);
 		for (size_t i = 1; i < FLIGHTS_PER_CHUNK; i++) {
-			f[i].next_free = c->free_flights;
+			f[i].next = c->free_flights;
 			c->free_flights = &f[i];
 		}
 	} else {
-		c->free_flights = f->next_free;
+		c->free_flights = f->next;
 	}
 	return f;
+}
+
+void mc_cluster_close(struct mc_flight *f)
+{
+	struct mc_cluster *c = f->cluster;
+
+	c->result->end = c->loop.now;
+	c->open--;
+	*(f->prev ? &f->prev->next : &c->first) = f->next;
+	*(f->next ? &f->next->prev : &c->last) = f->prev;
+	f->next = c->free_flights;
+	c->free_flights = f;
 }
 
 static void finish(struct mc_flight *f)
@@ -30,12 +42,9 @@ static void finish(struct mc_flight *f)
 
 	f->row->end = c->loop.now;
 	f->row->outcome = MC_COMPLETED;
-	c->result->end = c->loop.now;
-	c->open--;
+	mc_cluster_close(f);
 	if (c->background && !c->open && c->decided == c->trace->n)
 		c->loop.stop = true; /* nobody waits for what is left */
-	f->next_free = c->free_flights;
-	c->free_flights = f;
 }
 
 void mc_cluster_report(struct mc_cluster *c, uint32_t i)
@@ -49,11 +58,14 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, prefill);
 	struct mc_cluster *c = cluster;
 
+	f->stage = MC_STAGE_HANDOVER;
 	f->row->prefill_start = job->start;
 	f->row->fetch_wait = job->fetch_wait;
 	f->row->compute_s = job->compute_s;
 	f->row->load_s = job->load_s;
 	mc_cluster_report(c, f->row->prefill);
+	if (c->scenario->run.check)
+		mc_cluster_check_launch(c, f);
 	if (f->row->decode != MC_NONE)
 		mc_cluster_reserve(c, f);
 	if (c->layerwise && f->row->decode != MC_NONE)
@@ -78,7 +90,9 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 	if (c->write_through)
 		mc_cluster_ssd_store(c, row->prefill, prompt_blocks(c, row), f->lease.held);
 	mc_cluster_report(c, row->prefill);
-	if (row->decode == MC_NONE) {
+	if (f->homeless) {
+		mc_cluster_find_home(c, f);
+	} else if (row->decode == MC_NONE) {
 		mc_pool_release(c->pool[row->prefill], &f->lease);
 		finish(f);
 	} else if (c->layerwise) {
@@ -101,6 +115,18 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 	finish(f);
 }
 
+uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, const struct mc_part *part,
+			      uint32_t hit)
+{
+	const struct mc_prompt prompt = {.tokens = row->input};
+	uint32_t upto = mc_view_hit_tokens(&c->view, &prompt, part->to);
+	bool ssd = part->node >= c->view.ssd;
+
+	*(ssd ? &row->ssd_hit : &row->remote_hit) += upto - hit;
+	*(ssd ? &row->ssd_source : &row->source) = mc_view_home(&c->view, part->node);
+	return upto;
+}
+
 /* Note the decision in the request's row. */
 static void note(struct mc_cluster *c, struct mc_row *row, const struct mc_prompt *prompt,
 		 const struct mc_decision *d)
@@ -111,14 +137,8 @@ static void note(struct mc_cluster *c, struct mc_row *row, const struct mc_promp
 	row->prefill = s->prefill;
 	row->decode = d->decode;
 	row->local_hit = hit;
-	for (uint32_t k = 0; k < s->n_parts; k++) {
-		uint32_t upto = mc_view_hit_tokens(&c->view, prompt, s->part[k].to);
-		bool ssd = s->part[k].node >= c->view.ssd;
-
-		*(ssd ? &row->ssd_hit : &row->remote_hit) += upto - hit;
-		*(ssd ? &row->ssd_source : &row->source) = mc_view_home(&c->view, s->part[k].node);
-		hit = upto;
-	}
+	for (uint32_t k = 0; k < s->n_parts; k++)
+		hit = mc_cluster_note_part(c, row, &s->part[k], hit);
 	row->predicted_ttft = row->decided - row->arrival + d->placed.total;
 	c->input_tokens += prompt->tokens;
 	c->hit_tokens += hit;
@@ -130,7 +150,9 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	struct mc_flight *f = flight_get(c);
 	uint32_t cached = mc_view_hit_tokens(&c->view, prompt, d->placed.hit);
 
-	*f = (struct mc_flight){.cluster = c, .row = row};
+	*f = (struct mc_flight){.cluster = c, .row = row, .failed_at = MC_NONE, .prev = c->last};
+	*(c->last ? &c->last->next : &c->first) = f;
+	c->last = f;
 	f->local = d->placed.local;
 	f->hit = d->placed.hit;
 	f->prefill.tokens = prompt->tokens;

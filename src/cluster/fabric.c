@@ -34,6 +34,7 @@ static struct mc_fabric_params params_of(const struct mc_cluster *c)
 	    .slice_bytes = (double)s->net.slice,
 	    .slice_s = mc_time_to_s(s->net.slice_cost),
 	    .failover = s->net.failover < 0 ? mc_time_from_s(c->cost->nics.failover_s) : s->net.failover,
+	    .nic_faults = mc_faults_of_nics(s),
 	    .grain = strcmp(s->net.detail, "nic") ? MC_FABRIC_AUTO : MC_FABRIC_NIC,
 	};
 

@@ -33,7 +33,7 @@ static bool is_refused(const struct mc_cost *cost, double input, double output)
  */
 static double latest_end_s(const struct mc_cluster *c)
 {
-	double slowest = slowest_link(c);
+	double slowest = slowest_link(c) * c->slowest;
 	const struct mc_cost *cost = c->cost;
 	const struct mc_trace *t = c->trace;
 	double s = mc_time_to_s(t->arrival[t->n - 1]) + cost->schedule_s,

@@ -11,6 +11,8 @@ libmooncake_a_SOURCES += \
 	%D%/limits.c \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \
+	%D%/outage.c \
+	%D%/recover.c \
 	%D%/replicas.c %D%/replicas.h \
 	%D%/replicate.c \
 	%D%/result.h \

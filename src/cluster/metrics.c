@@ -89,6 +89,7 @@ static void count_outcomes(const struct mc_result *r, struct mc_metrics *m)
 		m->rejected += row->outcome == MC_REJECTED;
 		m->failed += row->outcome == MC_FAILED;
 		m->unfinished += row->outcome == MC_UNFINISHED;
+		m->retried += row->retries > 0;
 		if (row->outcome == MC_REJECTED)
 			m->rejected_by[row->refusal]++;
 	}

@@ -10,9 +10,15 @@ const struct mc_metric_def mc_metric_defs[] = {
      "requests that arrived after run.warmup; completed + rejected + failed + unfinished"},
     {"requests.completed", "requests", "requests whose last token exists"},
     {"requests.rejected", "requests", "requests that the Conductor refused: see rejected_by"},
-    {"requests.failed", "requests", "requests lost to a fault and not retried"},
+    {"requests.failed", "requests",
+     "requests that faults met once more after faults.retries retries: given up"},
     {"requests.unfinished", "requests",
-     "requests still in the cluster when the run stopped (run.until, or interrupted)"},
+     "requests still in the cluster when the run stopped (run.until, or interrupted; or nothing could go on, "
+     "since all NICs of a node are down for good)"},
+    {"requests.retried", "requests",
+     "requests that a fault made start over, or that were handed over again to another decode node, whatever "
+     "became of them: part of the outcomes above. Their arrival stays, all else is of the last time: TTFT is "
+     "that of the answer that completes, tokens of an answer that was lost count in itl_s alone"},
     {"requests.effective", "requests", "completed requests with TTFT <= slo.ttft and TBT <= slo.tbt"},
     {"requests.warmup", "requests",
      "requests that arrived within run.warmup: simulated, counted nowhere else"},
@@ -115,6 +121,21 @@ const struct mc_metric_def mc_metric_defs[] = {
      "most 73,000 new tokens/s x 16,384 bytes over 87 GB/s, 1.4 %). Where this and "
      "network.busiest_link_ratio "
      "are large together, TTFT is too low"},
+    {"faults.nodes", "failures", "losses of prefill or decode instances, whole run"},
+    {"faults.node_down_s", "s", "time that they were gone, summed over instances"},
+    {"faults.nics", "failures", "losses of single NICs, whole run"},
+    {"faults.nic_down_s", "s", "time that they were gone, summed over NICs"},
+    {"faults.lost_blocks", "blocks", "KV blocks lost with the DRAM of nodes"},
+    {"faults.restarts", "requests",
+     "requests that started over: before their hand-over was done their prefill instance was lost, or after "
+     "it their decode node"},
+    {"faults.moves", "requests",
+     "requests whose decode node was lost during prefill or hand-over, and that got another"},
+    {"faults.failed_fetches", "requests",
+     "requests that computed cached blocks since the node that they came from was lost"},
+    {"faults.lost_prefill_s", "s",
+     "engine time of prefills whose KV was lost, finished or not, summed over nodes"},
+    {"faults.lost_tokens", "tokens", "tokens of answers that were thrown away"},
     {"throughput.requests_per_s", "1/s", "completed requests / duration"},
     {"throughput.input_tokens_per_s", "1/s", "prompt tokens of completed prefills / duration"},
     {"throughput.output_tokens_per_s", "1/s", "output tokens of completed requests / duration"},

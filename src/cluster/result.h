@@ -41,6 +41,20 @@ struct mc_row {
 					nodes; MC_NONE */
 	uint8_t outcome, refusal;    /* enum mc_outcome, enum mc_refusal */
 	bool counted;                /* arrived after run.warmup */
+	uint32_t retries; /* how often a fault made it start over, or send all its KV again, to another
+			     decode node; all the rest is of the last time */
+};
+
+/* What faults did, whole run. */
+struct mc_outages {
+	uint64_t nodes, nics;        /* failures of instances, of NICs */
+	mc_time node_down, nic_down; /* sums over them */
+	uint64_t lost_blocks;        /* of DRAM pools */
+	uint64_t restarts;           /* requests that started over */
+	uint64_t moves;              /* hand-overs that began again, to another decode node */
+	uint64_t failed_fetches;     /* requests that computed what they could not fetch */
+	mc_time lost_prefill;        /* engine time of prefills whose KV was lost, node-ns */
+	int64_t lost_tokens;         /* of answers */
 };
 
 /* Prompt tokens that need no computing. */
@@ -66,6 +80,7 @@ struct mc_sample {
 	uint32_t link_max;                 /* which */
 	uint64_t input_tokens, hit_tokens; /* of requests dispatched so far */
 	uint64_t pool_used_blocks, pool_blocks; /* all DRAM pools */
+	uint32_t prefill_down, decode_down;     /* instances, whether the Conductor knows or not */
 	uint64_t ssd_used_blocks, ssd_blocks;   /* all SSD tiers */
 };
 
@@ -105,7 +120,8 @@ struct mc_result {
 	uint32_t n_net_links;             /* the first ones: of the network; the rest are of SSDs */
 	uint32_t rack_link, n_rack_links; /* those of racks among them; the first, how many */
 	double resent_bytes;              /* sent, and lost with a NIC */
-	mc_time end;                      /* simulated time of the last event that belongs to a request */
+	struct mc_outages outages;
+	mc_time end; /* simulated time of the last event that belongs to a request */
 	uint64_t events;
 	bool interrupted; /* by a signal: figures are of the requests so far */
 };

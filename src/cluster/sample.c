@@ -56,6 +56,12 @@ static void sample_decode(const struct mc_cluster *c, struct mc_sample *s)
 	}
 }
 
+static void sample_outages(const struct mc_cluster *c, struct mc_sample *s)
+{
+	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++)
+		*(i < c->view.n_prefill ? &s->prefill_down : &s->decode_down) += mc_cluster_dead(c, i);
+}
+
 static void sample_links(struct mc_cluster *c, struct mc_sample *s)
 {
 	double dt = mc_time_to_s(c->loop.now - c->sampled);
@@ -102,6 +108,7 @@ void mc_cluster_sample(struct mc_cluster *c)
 	sample_pools(c, &s);
 	sample_decode(c, &s);
 	sample_links(c, &s);
+	sample_outages(c, &s);
 	mc_vec_push(&c->result->samples, s);
 	mc_cluster_replicas_sample(c);
 	if (c->result->samples.n == MC_CLUSTER_SAMPLES)

@@ -34,17 +34,40 @@ static void on_written(void *arg, uint32_t transfer)
 		write_next(s);
 }
 
-static void write_next(struct mc_ssd *s)
+static double write_bytes(const struct mc_ssd *s)
 {
 	const struct mc_ssd_write *w = &s->write.at[s->done];
+
+	return (w->lease.held - w->from) * block_bytes(s->cluster);
+}
+
+/* The node is lost: so is all that waited to be written. */
+static void on_unwritten(void *arg, uint32_t transfer)
+{
+	struct mc_ssd *s = arg;
+	struct mc_cluster *c = s->cluster;
+	double left = mc_cluster_broken(c, transfer, write_bytes(s));
+
+	c->background--;
+	c->crossed -= 2 * left;
+	c->result->ssd_written_bytes -= left;
+	for (; s->done < s->write.n; s->done++)
+		mc_pool_release(s->pool, &s->write.at[s->done].lease);
+	s->staged = 0;
+	s->done = s->write.n = 0;
+}
+
+static void write_next(struct mc_ssd *s)
+{
 	struct mc_cluster *c = s->cluster;
 	struct mc_transfer_spec spec = {
 	    .from = s->home,
 	    .to = s->home,
 	    .extra = {s->link_device, s->link_write},
 	    .n_extra = 2,
-	    .bytes = (w->lease.held - w->from) * block_bytes(c),
+	    .bytes = write_bytes(s),
 	    .done = on_written,
+	    .failed = on_unwritten,
 	    .arg = s,
 	};
 
@@ -154,9 +177,12 @@ void mc_cluster_ssd_fini(struct mc_cluster *c)
 
 struct mc_lease mc_cluster_acquire(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n)
 {
-	struct mc_lease lease = mc_pool_acquire(c->pool[node], id, n);
+	struct mc_lease lease = {MC_NONE, 0};
 	uint32_t from = 0;
 
+	if (mc_cluster_dead(c, node))
+		return lease;
+	lease = mc_pool_acquire(c->pool[node], id, n);
 	for (size_t k = 0; k < c->evicted.end.n; k++) {
 		mc_cluster_ssd_store(c, node, c->evicted.id.at + from, c->evicted.end.at[k] - from);
 		from = c->evicted.end.at[k];

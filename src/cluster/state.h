@@ -3,6 +3,7 @@
 #define MC_CLUSTER_STATE_H
 
 #include "cluster/cluster.h"
+#include "cluster/faults.h"
 #include "des/loop.h"
 #include "kv/future.h"
 #include "kv/pool.h"
@@ -45,6 +46,12 @@ struct mc_ssd {
 	uint64_t staging; /* those that there is room for */
 };
 
+enum mc_stage {
+	MC_STAGE_PREFILL,  /* waits for it */
+	MC_STAGE_HANDOVER, /* from the start of prefill on, and until all is at the decode node */
+	MC_STAGE_DECODE,
+};
+
 /* A request between its dispatch and its last token. */
 struct mc_flight {
 	struct mc_cluster *cluster;
@@ -53,11 +60,17 @@ struct mc_flight {
 	uint32_t sent_from;  /* blocks that its decode node had when the hand-over began */
 	struct mc_lease lease, decode_lease; /* at its prefill instance; at its decode node */
 	struct mc_fetch fetch[MC_PARTS];
-	uint32_t fetches; /* under way */
+	uint32_t fetches, parts; /* under way; of fetch[] */
+	uint32_t failed_at;      /* blocks from here on could not be fetched, from `failed_node`; MC_NONE */
+	uint32_t failed_node;
+	bool failure_known; /* to its prefill instance */
+	enum mc_stage stage;
+	bool homeless;  /* no decode instance was left for it: another is looked for at the end of prefill */
+	double sending; /* bytes of its hand-over */
 	int64_t stream; /* bytes/s at which its prefill makes what is streamed; 0: no stream, or no longer */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
-	struct mc_flight *next_free;
+	struct mc_flight *prev, *next; /* of all that are open, in order of dispatch; or of the free ones */
 };
 
 /* Blocks have .. n-1 of a chain, to be copied from a node to a prefill instance that has those before. */
@@ -76,6 +89,18 @@ struct mc_copying {
 	struct mc_copy_job job; /* with ids of its own */
 	struct mc_lease source, target;
 	uint32_t transfer;
+};
+
+/* A node that may be lost. */
+struct mc_outage {
+	struct mc_cluster *cluster;
+	uint32_t node;
+	bool down;  /* or up, known or not */
+	bool known; /* what was lost has been cleared up */
+	mc_time since;
+	struct mc_event detect;
+	uint32_t nics;      /* of its NICs, down now */
+	mc_time nics_since; /* up to when their time was counted */
 };
 
 struct mc_cluster {
@@ -100,6 +125,7 @@ struct mc_cluster {
 	uint64_t background;        /* transfers under way that no request waits for */
 	struct mc_copying *copies;  /* of those, the ones of copy.c */
 	struct mc_trace_turn *turn; /* by request; NULL: no answers are kept */
+	uint64_t broken;            /* transfers that failed */
 	double crossed; /* bytes of transfers that have begun, once for its receiver and each SSD link */
 	bool layerwise, caching, write_through, replicating;
 	struct mc_event replicate; /* the policy's next look */
@@ -108,7 +134,7 @@ struct mc_cluster {
 	int64_t arrived, decided; /* requests so far */
 	int64_t open;             /* decided, neither completed nor refused */
 	mc_time schedule;         /* latency of a decision */
-	struct mc_flight *free_flights;
+	struct mc_flight *first, *last, *free_flights;
 	struct {
 		MC_VEC(struct mc_flight *)
 	} chunks; /* of flights, freed at the end */
@@ -118,6 +144,22 @@ struct mc_cluster {
 	double *link_seen;                 /* bytes of each link at the last sample */
 	mc_time sampled;                   /* when that was */
 	uint64_t input_tokens, hit_tokens; /* dispatched so far */
+	struct mc_outage *outage;          /* by node; NULL: nothing fails */
+	struct mc_faults *faults;
+	struct mc_fault fault; /* the next one */
+	struct mc_event fail;
+	struct {
+		MC_VEC(struct mc_fault)
+	} slow; /* under way */
+	struct {
+		MC_VEC(int64_t)
+	} again;        /* scratch: requests that start over */
+	double slowest; /* share of a link's bandwidth that slow events leave at least */
+	bool stuck;     /* what is open waits for a NIC that never comes */
+	/* Of work that was lost: seconds of prefills that had ended, that had begun; the same of bytes
+	 * between stages. */
+	double lost_ended_s, lost_begun_s;
+	int64_t lost_crossed, lost_crossing;
 };
 
 /* A node's DRAM pool, or its SSD's. */
@@ -131,6 +173,18 @@ static inline uint32_t mc_cluster_nodes(const struct mc_cluster *c)
 	return c->view.n_prefill + c->view.n_decode;
 }
 
+/* NICs of a node. */
+static inline uint32_t mc_cluster_nics(const struct mc_cluster *c)
+{
+	return c->cost->nics.n ? c->cost->nics.n : 1;
+}
+
+/* Is it lost, whether anyone knows or not? */
+static inline bool mc_cluster_dead(const struct mc_cluster *c, uint32_t node)
+{
+	return c->outage && c->outage[node].down;
+}
+
 /* cluster.c: "prefill3", "decode0". */
 char *mc_cluster_name(uint32_t n_prefill, uint32_t node, char *buf, size_t n);
 
@@ -142,7 +196,8 @@ void mc_cluster_fabric_collect(struct mc_cluster *c);
 int mc_cluster_tiers_init(struct mc_cluster *c);
 void mc_cluster_tiers_fini(struct mc_cluster *c);
 
-/* Lease at a node's DRAM; what has to go for it goes to the SSD, where there is one. */
+/* Lease at a node's DRAM; what has to go for it goes to the SSD, where there is one. A node that is lost
+ * gives none. */
 struct mc_lease mc_cluster_acquire(struct mc_cluster *c, uint32_t node, const uint64_t *id, uint32_t n);
 /* ssd.c: the SSD tier of a node; blocks of one, 0: it has none. */
 int mc_cluster_ssd_init(struct mc_cluster *c);
@@ -159,6 +214,9 @@ void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc
 void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f);
 void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time produce_end);
 
+/* One of the transfers of this room has failed: what is left of so many bytes. */
+double mc_cluster_broken(struct mc_cluster *c, uint32_t transfer, double bytes);
+
 /* Its prefill is over: what is left to send goes at full speed. */
 void mc_cluster_stream_over(struct mc_cluster *c, struct mc_flight *f);
 
@@ -174,6 +232,24 @@ void mc_cluster_replicate_note(struct mc_cluster *c, const struct mc_prompt *pro
  */
 void mc_cluster_answers_init(struct mc_cluster *c);
 void mc_cluster_answer_done(struct mc_cluster *c, const struct mc_flight *f);
+
+/* outage.c: what fails, from faults.*. MC_USAGE: what this cluster does not have. */
+int mc_cluster_outages_init(struct mc_cluster *c);
+void mc_cluster_outages_fini(struct mc_cluster *c);
+void mc_cluster_outages_collect(struct mc_cluster *c);
+
+/* recover.c: a node was lost, and the Conductor knows now: all that was there goes on elsewhere. */
+void mc_cluster_recover(struct mc_cluster *c, uint32_t node);
+/* A fetch of the flight has failed, and no other one is under way. */
+void mc_cluster_unfetched(struct mc_cluster *c, struct mc_flight *f);
+/* Its prompt is computed, and there is no decode instance: find one now, or refuse it. */
+void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f);
+
+/* dispatch.c: note a part of a placement whose tokens before it are `hit`; returns those with it. */
+uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, const struct mc_part *part,
+			      uint32_t hit);
+/* dispatch.c: the flight is over, its row says how. */
+void mc_cluster_close(struct mc_flight *f);
 
 /* dispatch.c: a prefill instance's wait has changed. */
 void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);
@@ -199,6 +275,8 @@ void mc_cluster_replicas_sample(struct mc_cluster *c);
 /* sample.c */
 void mc_cluster_sample(struct mc_cluster *c);
 
+/* check.c: what counts as there at the start of prefill is there. */
+void mc_cluster_check_launch(struct mc_cluster *c, const struct mc_flight *f);
 /* check.c: invariants at this instant (run.check); the first that fails stops the run and is kept in c->err.
  */
 void mc_cluster_check(struct mc_cluster *c);

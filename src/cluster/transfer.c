@@ -1,6 +1,24 @@
 /* What moves KV: fetches of cached blocks to a prefill instance, and hand-overs to decode nodes. */
 #include "cluster/state.h"
 
+double mc_cluster_broken(struct mc_cluster *c, uint32_t transfer, double bytes)
+{
+	c->broken++;
+	return bytes - mc_fabric_arrived(c->fabric, transfer);
+}
+
+static void part_over(struct mc_fetch *part)
+{
+	struct mc_flight *f = part->flight;
+	struct mc_cluster *c = f->cluster;
+	uint32_t home = mc_view_home(&c->view, part->part.node);
+
+	c->view.node[home].sends -= home != f->row->prefill;
+	c->view.node[home].reads -= home != part->part.node;
+	mc_pool_release(mc_cluster_pool(c, part->part.node), &part->lease);
+	f->fetches--;
+}
+
 /* A part is here. When all are, prefill can go on. */
 static void on_fetched(void *arg, uint32_t transfer)
 {
@@ -8,37 +26,62 @@ static void on_fetched(void *arg, uint32_t transfer)
 	struct mc_flight *f = part->flight;
 	struct mc_cluster *c = f->cluster;
 	struct mc_row *row = f->row;
-	uint32_t home = mc_view_home(&c->view, part->part.node);
 	uint32_t depth = f->hit < f->lease.held ? f->hit : f->lease.held;
 
 	(void)transfer;
-	c->view.node[home].sends -= home != row->prefill;
-	c->view.node[home].reads -= home != part->part.node;
-	mc_pool_release(mc_cluster_pool(c, part->part.node), &part->lease);
-	if (--f->fetches)
+	part_over(part);
+	if (f->fetches)
 		return;
+	if (f->failed_at != MC_NONE) {
+		mc_cluster_unfetched(c, f);
+		return;
+	}
 	if (depth > f->local)
 		mc_pool_commit(c->pool[row->prefill], &f->lease, f->local, depth);
 	mc_prefill_fetched(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }
 
+static double part_bytes(const struct mc_fetch *part)
+{
+	const struct mc_cluster *c = part->flight->cluster;
+	const struct mc_prompt prompt = {.tokens = part->flight->row->input};
+
+	return mc_view_span_tokens(&c->view, &prompt, part->part.from, part->part.to) * c->cost->kv_bytes;
+}
+
+/* One end is lost. Where it is the source, this end will know as soon as the Conductor does. */
+static void on_unfetched(void *arg, uint32_t transfer)
+{
+	struct mc_fetch *part = arg;
+	struct mc_flight *f = part->flight;
+	struct mc_cluster *c = f->cluster;
+	uint32_t home = mc_view_home(&c->view, part->part.node);
+	double left = mc_cluster_broken(c, transfer, part_bytes(part));
+
+	part_over(part);
+	c->crossed -= ((home != f->row->prefill) + (home != part->part.node)) * left;
+	c->result->fetched_bytes -= home != f->row->prefill ? left : 0;
+	c->result->ssd_read_bytes -= home != part->part.node ? left : 0;
+	if (mc_cluster_dead(c, f->row->prefill))
+		return;
+	f->failed_at = part->part.from < f->failed_at ? part->part.from : f->failed_at;
+	f->failed_node = home;
+}
+
 static void fetch_part(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
 		       const struct mc_part *part)
 {
-	struct mc_fetch *p = &f->fetch[f->fetches++];
+	struct mc_fetch *p = &f->fetch[f->parts++];
 	uint32_t home = mc_view_home(&c->view, part->node);
 	struct mc_transfer_spec spec = {
-	    .from = home,
-	    .to = f->row->prefill,
-	    .bytes = mc_view_span_tokens(&c->view, prompt, part->from, part->to) * c->cost->kv_bytes,
-	    .done = on_fetched,
-	    .arg = p,
-	};
+	    .from = home, .to = f->row->prefill, .done = on_fetched, .failed = on_unfetched, .arg = p};
 	double startup = 0;
 
 	*p =
 	    (struct mc_fetch){f, *part, mc_pool_pin(mc_cluster_pool(c, part->node), prompt->block, part->to)};
+	spec.bytes = part_bytes(p);
+	f->fetches++;
 	if (home != part->node) {
 		spec.extra[spec.n_extra++] = c->ssd[home].link_device;
 		startup += c->cost->ssd_latency_s;
@@ -99,6 +142,7 @@ static void on_handover(void *arg, uint32_t transfer)
 	uint32_t node = mc_view_decode_node(&c->view, row->decode);
 
 	(void)transfer;
+	f->stage = MC_STAGE_DECODE;
 	row->handover_end = c->loop.now;
 	mc_cluster_stream_over(c, f);
 	c->view.node[row->prefill].sends--;
@@ -109,6 +153,19 @@ static void on_handover(void *arg, uint32_t transfer)
 		mc_cluster_ssd_store(c, node, c->trace->block + c->trace->first[row - c->result->row],
 				     f->decode_lease.held);
 	mc_decode_arrive(&c->decode[row->decode], &f->decode);
+}
+
+/* One end is lost; what becomes of the request is decided when the Conductor knows (recover.c). */
+static void on_not_handed_over(void *arg, uint32_t transfer)
+{
+	struct mc_flight *f = arg;
+	struct mc_cluster *c = f->cluster;
+	double left = mc_cluster_broken(c, transfer, f->sending);
+
+	mc_cluster_stream_over(c, f);
+	c->view.node[f->row->prefill].sends--;
+	c->crossed -= left;
+	c->result->handover_bytes -= left;
 }
 
 void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f)
@@ -146,9 +203,11 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 	    .produce_end = produce_end,
 	    .tail = produce_end ? bytes / (double)c->cost->shape.layers : 0,
 	    .done = on_handover,
+	    .failed = on_not_handed_over,
 	    .arg = f,
 	};
 
+	f->sending = bytes;
 	c->result->handover_bytes += bytes;
 	c->crossed += bytes;
 	sending(c, f, bytes, produce_end);

@@ -13,6 +13,7 @@ enum mc_event_kind {
 	MC_EV_PREFILL_FREE, /* the first stage can take the next prompt */
 	MC_EV_DECODE_LOAD,  /* KV has been loaded from DRAM to VRAM */
 	MC_EV_DECODE_STEP,  /* an iteration boundary at which the batch changes */
+	MC_EV_FAULT,        /* something fails, is back, or is found out */
 	MC_EV_ARRIVAL,
 	MC_EV_DECIDE,    /* the Conductor has decided */
 	MC_EV_REPLICATE, /* the replication policy looks */

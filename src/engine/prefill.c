@@ -112,11 +112,8 @@ static void plan_group(struct mc_prefill *p, struct mc_prefill_job *job, mc_time
 
 static void launch(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arrived)
 {
-	double gpu;
+	double gpu = mc_cost_prefill_gpu_s(p->cost, job->tokens, job->cached);
 
-	if (p->ops.launching)
-		p->ops.launching(p->ops.arg, job);
-	gpu = mc_cost_prefill_gpu_s(p->cost, job->tokens, job->cached);
 	job->compute_s = mc_cost_prefill_compute_s(p->cost, job->tokens, job->cached);
 	job->load_s = gpu - job->compute_s;
 	/* Every new token crosses every boundary once, whatever the chunks. */

@@ -38,9 +38,6 @@ struct mc_prefill_ops {
 	/* Now is job->end. The job is not touched any more. */
 	void (*finished)(void *arg, struct mc_prefill_job *job);
 	void *arg;
-	/* It is about to start computing: the owner may change job->cached to what is really there (blocks
-	 * that were promised and never came are computed). May be NULL. */
-	void (*launching)(void *arg, struct mc_prefill_job *job);
 };
 
 struct mc_prefill {

@@ -64,7 +64,7 @@ struct mc_transfer_spec {
 	double tail;
 	/* One of these, once, from the loop or (failed) from mc_fabric_endpoint_set; then the id is free. */
 	void (*done)(void *arg, uint32_t transfer);
-	void (*failed)(void *arg, uint32_t transfer); /* an end is down */
+	void (*failed)(void *arg, uint32_t transfer); /* an end is down; see mc_fabric_arrived */
 	void *arg;
 };
 
@@ -82,6 +82,8 @@ uint32_t mc_fabric_link_add(struct mc_fabric *f, const char *name, double bytes_
 
 /* Start a transfer now; returns its id. To or from an endpoint that is down it fails, within this instant. */
 uint32_t mc_fabric_start(struct mc_fabric *f, const struct mc_transfer_spec *spec);
+/* Bytes that had arrived of a transfer that failed: for its `failed` alone. */
+double mc_fabric_arrived(const struct mc_fabric *f, uint32_t transfer);
 /* End it without a call back. Returns the bytes that have arrived. */
 double mc_fabric_cancel(struct mc_fabric *f, uint32_t transfer);
 

@@ -471,6 +471,11 @@ uint32_t mc_fabric_start(struct mc_fabric *f, const struct mc_transfer_spec *spe
 	return t->id;
 }
 
+double mc_fabric_arrived(const struct mc_fabric *f, uint32_t id)
+{
+	return mc_fabric_transfer(f, id)->arrived;
+}
+
 double mc_fabric_cancel(struct mc_fabric *f, uint32_t id)
 {
 	struct mc_transfer *t;

@@ -49,6 +49,7 @@ static void requests(json_t *o, const struct mc_metrics *m)
 	mc_json_int(x, "unfinished", m->unfinished);
 	mc_json_int(x, "effective", m->effective);
 	mc_json_int(x, "warmup", m->warmup);
+	mc_json_int(x, "retried", m->retried);
 	x = mc_json_object(o, "rejected_by");
 	for (int i = MC_TAKEN + 1; i < MC_REFUSALS; i++)
 		mc_json_int(x, mc_refusal_name((enum mc_refusal)i), m->rejected_by[i]);
@@ -134,6 +135,22 @@ static void network(json_t *o, const struct mc_result *r, const struct mc_metric
 	mc_json_int(o, "events", (int64_t)r->events);
 }
 
+static void faults(json_t *o, const struct mc_outages *f)
+{
+	json_t *x = mc_json_object(o, "faults");
+
+	mc_json_int(x, "nodes", (int64_t)f->nodes);
+	mc_json_real(x, "node_down_s", mc_time_to_s(f->node_down));
+	mc_json_int(x, "nics", (int64_t)f->nics);
+	mc_json_real(x, "nic_down_s", mc_time_to_s(f->nic_down));
+	mc_json_int(x, "lost_blocks", (int64_t)f->lost_blocks);
+	mc_json_int(x, "restarts", (int64_t)f->restarts);
+	mc_json_int(x, "moves", (int64_t)f->moves);
+	mc_json_int(x, "failed_fetches", (int64_t)f->failed_fetches);
+	mc_json_real(x, "lost_prefill_s", mc_time_to_s(f->lost_prefill));
+	mc_json_int(x, "lost_tokens", f->lost_tokens);
+}
+
 static void by_length(json_t *o, const struct mc_metrics *m)
 {
 	json_t *all = json_array();
@@ -196,6 +213,7 @@ json_t *mc_report_json(const struct mc_report *report)
 	cache(o, report->result, report->metrics);
 	engines(o, report->metrics);
 	network(o, report->result, report->metrics);
+	faults(o, &report->result->outages);
 	by_length(o, report->metrics);
 	verdicts(o, report);
 	return o;

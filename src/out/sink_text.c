@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/faults.h"
 #include "base/units.h"
 #include "kv/evict.h"
 #include "out/report.h"
@@ -91,6 +92,28 @@ static void latencies(FILE *out, const struct mc_metrics *m)
 	putc('\n', out);
 }
 
+/* What failed, and what came of it. */
+static void faults(FILE *out, const struct mc_report *report)
+{
+	const struct mc_outages *f = &report->result->outages;
+	char a[MC_GROUPED], b[MC_GROUPED], c[MC_GROUPED], t[MC_UNITS_TEXT], u[MC_UNITS_TEXT];
+
+	if (!mc_faults_any(report->scenario))
+		return;
+	fprintf(out, "%-11s %s node%s lost (%s), %s NIC%s (%s); ", "faults",
+		mc_text_grouped((int64_t)f->nodes, a), f->nodes == 1 ? "" : "s",
+		mc_units_format_time(f->node_down, t), mc_text_grouped((int64_t)f->nics, b),
+		f->nics == 1 ? "" : "s", mc_units_format_time(f->nic_down, u));
+	fprintf(out, "lost %s blocks, %s of prefill, %s output tokens\n",
+		mc_text_grouped((int64_t)f->lost_blocks, a), mc_units_format_time(f->lost_prefill, t),
+		mc_text_grouped(f->lost_tokens, b));
+	fprintf(out,
+		"%-11s requests: %s started over, %s got another decode node, %s computed what they could "
+		"not fetch\n",
+		"", mc_text_grouped((int64_t)f->restarts, a), mc_text_grouped((int64_t)f->moves, b),
+		mc_text_grouped((int64_t)f->failed_fetches, c));
+}
+
 static void parts(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
@@ -144,6 +167,7 @@ static void parts(FILE *out, const struct mc_report *report)
 		fprintf(out, "; %s between nodes of groups, %.2g %% of a node's NICs",
 			mc_units_format_bytes((double)m->stage_bytes, b), 100 * m->stage_nic_ratio);
 	putc('\n', out);
+	faults(out, report);
 	fprintf(out, "%-11s %.2f requests/s, %s prompt and ", "throughput", m->requests_per_s,
 		mc_units_format_count(m->input_tokens_per_s, a));
 	fprintf(out, "%s output tokens/s over %.1f s\n\n", mc_units_format_count(m->output_tokens_per_s, a),

@@ -72,7 +72,8 @@ static void row(FILE *out, const struct mc_result *all, int64_t i)
 	when(out, done, r->end - r->arrival);
 	text(out, mc_outcome_name((enum mc_outcome)r->outcome));
 	text(out, r->outcome == MC_REJECTED ? mc_refusal_name((enum mc_refusal)r->refusal) : "");
-	text(out, r->counted ? "1\n" : "0\n");
+	text(out, r->counted ? "1" : "0");
+	fprintf(out, ",%" PRIu32 "\n", r->retries);
 }
 
 void mc_out_requests_csv(FILE *out, const struct mc_result *r)
@@ -82,7 +83,8 @@ void mc_out_requests_csv(FILE *out, const struct mc_result *r)
 	    "tokens,"
 	    "local_hit_tokens,remote_hit_tokens,ssd_hit_tokens,queue_s,fetch_wait_s,compute_s,load_s,"
 	    "prefill_start_s,"
-	    "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted\n",
+	    "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted,"
+	    "retries\n",
 	    out);
 	for (int64_t i = 0; i < r->n_rows; i++)
 		row(out, r, i);
@@ -95,7 +97,7 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 	      "decode_batch_max,decode_iteration_max_s,decode_kv_ratio_max,link_ratio_max,link_max,input_"
 	      "tokens,hit_tokens,"
 	      "hit_ratio,pool_used_blocks,pool_blocks,ssd_used_blocks,ssd_blocks,vram_reserved_tokens,vram_"
-	      "active_tokens\n",
+	      "active_tokens,prefill_down,decode_down\n",
 	      out);
 	for (size_t i = 0; i < r->samples.n; i++) {
 		const struct mc_sample *s = &r->samples.at[i];
@@ -114,8 +116,8 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64, s->input_tokens,
 			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
 			s->pool_used_blocks, s->pool_blocks);
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 "\n", s->ssd_used_blocks,
-			s->ssd_blocks, s->vram_reserved, s->vram_active);
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%u,%u\n", s->ssd_used_blocks,
+			s->ssd_blocks, s->vram_reserved, s->vram_active, s->prefill_down, s->decode_down);
 	}
 }
 

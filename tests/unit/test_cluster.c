@@ -1,6 +1,6 @@
 /* The whole simulated cluster: single requests by closed form, conservation laws on random scenarios, a queue
  * by theory. */
-#include "cluster_fixture.h"
+#include "cluster_random.h"
 
 #include <gsl/gsl_randist.h>
 
@@ -181,83 +181,6 @@ START_TEST(one_fetch_by_closed_form)
 	setup_fini(&u);
 }
 END_TEST
-
-/* A trace of sessions: turns share the prefix of their session, and all sessions the first blocks; some go on
- * from an earlier prompt and its answer. */
-static void add_sessions(struct setup *u, uint64_t seed, int n)
-{
-	uint64_t r = seed;
-	mc_time at = 0;
-
-	for (int i = 0; i < n; i++) {
-		uint64_t name[2] = {draw(&r, 8), 1000 + (uint64_t)i};
-
-		at += draw(&r, 3) ? 0 : (mc_time)draw(&r, 400000000);
-		if (i > 20 && !draw(&r, 4)) {
-			add_turn(u, at, i - 1 - (int64_t)draw(&r, 20), (uint32_t)draw(&r, 50),
-				 (uint32_t)draw(&r, 90));
-			continue;
-		}
-		add(u, at, 1 + (uint32_t)draw(&r, draw(&r, 5) ? 800 : 6000),
-		    (uint32_t)draw(&r, draw(&r, 3) ? 6 : 90), name, (uint32_t)draw(&r, 40));
-	}
-}
-
-static void random_scenario(struct setup *u, uint64_t *r)
-{
-	static const char *const policy[] = {"random", "round-robin", "least-loaded", "cache-aware",
-					     "kvcache-centric"};
-	static const char *const decode[] = {"least-loaded", "random", "round-robin"};
-	static const char *const pool[] = {"prefill", "global", "local", "off"};
-	uint64_t evictors = 0;
-	static const char *const ssd_write[] = {"never", "evict", "through"};
-	int64_t group = 1 + (int64_t)draw(r, 3);
-
-	while (mc_evictors_names[evictors])
-		evictors++;
-	setup_set(u, "run.check=true");
-	setup_set(u, "run.sample=100ms");
-	setup_set(u, "conductor.policy=%s", policy[draw(r, 5)]);
-	setup_set(u, "conductor.decode_policy=%s", decode[draw(r, 3)]);
-	setup_set(u, "conductor.balancing_threshold=%g", 1 + (double)draw(r, 4) / 2);
-	setup_set(u, "cluster.prefill_group=%d", (int)group);
-	setup_set(u, "cluster.prefill=%d", (int)(group * (1 + (int64_t)draw(r, 5))));
-	setup_set(u, "cluster.decode=%d", 1 + (int)draw(r, 4));
-	setup_set(u, "cluster.prefill_chunk=%d", 100 + (int)draw(r, 1000));
-	setup_set(u, "cluster.max_batch=%d", (int)draw(r, 2) * 4);
-	setup_set(u, "cluster.stream=%s", draw(r, 2) ? "after" : "layerwise");
-	setup_set(u, "kv.dram_tokens=%d", 100 + (int)draw(r, 2) * 20000 + (int)draw(r, 3000));
-	setup_set(u, "kv.pool=%s", pool[draw(r, 4)]);
-	setup_set(u, "kv.decode_share=%g", (double)draw(r, 3) / 2);
-	setup_set(u, "kv.evict=%s", mc_evictors_names[draw(r, evictors)]);
-	setup_set(u, "kv.ssd_write=%s", ssd_write[draw(r, 3)]);
-	setup_set(u, "kv.ssd_tokens=%d", 200 + (int)draw(r, 2) * 9000);
-	setup_set(u, "kv.ssd_staging_bytes=%d", draw(r, 3) ? 10000000 : 300000);
-	u->cost.ssd_read_bytes_per_s = draw(r, 2) ? 1e8 : 1e7;
-	u->cost.ssd_write_bytes_per_s = draw(r, 2) ? 5e7 : 1e6;
-	u->cost.ssd_latency_s = 1e-4;
-	setup_set(u, "kv.ssd_evict=%s", mc_evictors_names[draw(r, evictors)]);
-	setup_set(u, "conductor.replicas=%d", (int)draw(r, 4));
-	setup_set(u, "conductor.replica_heat=%d", 1 + (int)draw(r, 4));
-	setup_set(u, "conductor.replica_interval=%dms", 200 + (int)draw(r, 2000));
-	setup_set(u, "conductor.replica_transfers=%d", 1 + (int)draw(r, 4));
-	u->cost.net_bytes_per_s = draw(r, 2) ? 1e9 : 1e7;
-	u->cost.vram_kv_tokens = 6200 + (int64_t)draw(r, 20000);
-}
-
-static void same_rows(const struct mc_result *a, const struct mc_result *b)
-{
-	ck_assert_int_eq(a->n_rows, b->n_rows);
-	for (int64_t i = 0; i < a->n_rows; i++) {
-		ck_assert_int_eq(a->row[i].end, b->row[i].end);
-		ck_assert_int_eq(a->row[i].prefill_end, b->row[i].prefill_end);
-		ck_assert_int_eq(a->row[i].tbt, b->row[i].tbt);
-		ck_assert_uint_eq(a->row[i].prefill, b->row[i].prefill);
-		ck_assert_uint_eq(a->row[i].local_hit, b->row[i].local_hit);
-		ck_assert_uint_eq(a->row[i].remote_hit, b->row[i].remote_hit);
-		ck_assert_uint_eq(a->row[i].ssd_hit, b->row[i].ssd_hit);
-	}
-}
 
 START_TEST(conservation_on_random_scenarios)
 {

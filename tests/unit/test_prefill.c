@@ -342,38 +342,6 @@ START_TEST(lost_group)
 }
 END_TEST
 
-static void on_launching(void *arg, struct mc_prefill_job *job)
-{
-	(void)arg;
-	job->cached = job->cached == 400 ? 0 : 400;
-}
-
-/* What is cached is settled when computing starts, for one node and for a group. */
-START_TEST(cached_is_settled_at_launch)
-{
-	for (uint32_t group = 1; group < 4; group += 2) {
-		struct bench b;
-		struct mc_prefill_job x, y;
-		struct mc_pipeline_job work = {1000, 0, 250, 3, 0};
-		double stage[3] = {0}, end;
-
-		bench_init(&b);
-		b.node.ops.launching = on_launching;
-		mc_prefill_set_group(&b.node, group, 250);
-		x = make_job(&b, 1000, 400, false);
-		y = make_job(&b, 1000, 0, false);
-		mc_prefill_submit(&b.node, &x);
-		mc_prefill_submit(&b.node, &y);
-		mc_loop_run(&b.loop, MC_TIME_MAX);
-		end = mc_cost_prefill_group(&b.cost, &work, stage);
-		ck_assert_int_eq(x.end, group == 1 ? WHOLE : mc_time_from_s(end));
-		ck_assert_double_eq_tol(x.load_s, 0, 1e-12);
-		ck_assert_int_eq(b.node.busy, WHOLE + CACHED);
-		bench_fini(&b);
-	}
-}
-END_TEST
-
 static Suite *suite(void)
 {
 	Suite *s = suite_create("prefill");
@@ -388,7 +356,6 @@ static Suite *suite(void)
 	tcase_add_test(t, lost_and_used_again);
 	tcase_add_test(t, lost_while_standing_still);
 	tcase_add_test(t, lost_group);
-	tcase_add_test(t, cached_is_settled_at_launch);
 	suite_add_tcase(s, t);
 	return s;
 }
