@@ -98,9 +98,11 @@ static void on_sample(struct mc_loop *loop, struct mc_event *ev)
 		mc_cluster_check(c);
 	if (all_decided(c) && !c->open)
 		return;
-	c->stuck = !loop->n;
-	if (c->stuck)
+	c->stuck = loop->n == mc_event_pending(&c->replicate); /* nothing else is to come */
+	if (c->stuck) {
+		loop->stop = true;
 		return;
+	}
 	heed_interrupt(c);
 	mc_loop_at(loop, ev, (mc_time)c->result->samples.n * c->result->sample);
 }

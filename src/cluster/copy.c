@@ -52,7 +52,7 @@ static void on_uncopied(void *arg, uint32_t transfer)
 {
 	struct mc_copying *y = arg;
 	struct mc_cluster *c = y->cluster;
-	double left = mc_cluster_broken(c, transfer, y->bytes);
+	double left = mc_cluster_broken(c, transfer, bytes(y));
 
 	*y->job.bytes -= left;
 	c->crossed -= left;

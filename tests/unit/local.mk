@@ -29,6 +29,7 @@ UNIT_TESTS = \
 	%D%/test_order \
 	%D%/test_out \
 	%D%/test_outage \
+	%D%/test_outage_links \
 	%D%/test_outage_random \
 	%D%/test_pipeline \
 	%D%/test_policy \
@@ -58,4 +59,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/outage_fixture.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h

@@ -1,40 +1,5 @@
 /* Faults carried out, every number by hand: who is late by how much, what is lost, what becomes of it. */
-#include "cluster_fixture.h"
-
-#define MS MC_NS_PER_MS
-
-static const uint64_t name[6][2] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}};
-
-static void init(struct setup *u, int prefill, int decode)
-{
-	setup_init(u, 16);
-	setup_set(u, "run.check=true");
-	setup_set(u, "cluster.prefill=%d", prefill);
-	setup_set(u, "cluster.decode=%d", decode);
-}
-
-static mc_time prefill_time(const struct setup *u, uint32_t n, uint32_t cached)
-{
-	return mc_time_from_s(mc_cost_prefill_gpu_s(&u->cost, n, cached));
-}
-
-static void near(mc_time got, mc_time expected)
-{
-	ck_assert_int_ge(got, expected - 3);
-	ck_assert_int_le(got, expected + 3);
-}
-
-static void outcomes(const struct mc_result *r, int completed, int rejected, int failed, int unfinished)
-{
-	int n[4] = {0};
-
-	for (int64_t i = 0; i < r->n_rows; i++)
-		n[r->row[i].outcome]++;
-	ck_assert_int_eq(n[MC_COMPLETED], completed);
-	ck_assert_int_eq(n[MC_REJECTED], rejected);
-	ck_assert_int_eq(n[MC_FAILED], failed);
-	ck_assert_int_eq(n[MC_UNFINISHED], unfinished);
-}
+#include "outage_fixture.h"
 
 /*
  * Prompts of 526 ms, in turn on nodes 0, 1, 0. Node 0 is lost at 300 ms, 250 ms into the first; the Conductor
@@ -216,81 +181,6 @@ START_TEST(source_of_a_fetch_lost)
 }
 END_TEST
 
-/* 1 MB over four NICs of 2.5 MB/s; one fails after 40 ms, with 150 kB to go: 600 kB over three take 80 ms. */
-START_TEST(nic_lost_in_mid_transfer)
-{
-	static const char *const node[] = {"prefill0", "decode0"};
-
-	for (int k = 0; k < 2; k++) {
-		struct setup u;
-		struct mc_result r;
-
-		init(&u, 1, 1);
-		u.cost.nics = (struct mc_nics){
-		    .n = 4, .sockets = 1, .switches = 1, .bytes_per_s = {2.5e6, 2.5e6, 2.5e6, 2.5e6}};
-		setup_set(&u, "cluster.stream=after");
-		setup_set(&u, "net.slice=1");
-		setup_set(&u, "net.failover=0s");
-		setup_set(&u,
-			  "faults.events=[{\"at\": \"192.1ms\", \"what\": \"nic_down\", \"node\": \"%s\", "
-			  "\"nic\": 2, "
-			  "\"for\": \"1s\"}]",
-			  node[k]);
-		add(&u, 0, 1000, 2, name[0], 0);
-		add(&u, 3000 * MS, 1000, 2, name[1], 0);
-		setup_run(&u, &r);
-		outcomes(&r, 2, 0, 0, 0);
-		ck_assert_int_eq(r.row[0].prefill_end, 152 * MS);
-		near(r.row[0].handover_end, 152 * MS + 100000 + 120 * MS);
-		near(r.row[1].handover_end - r.row[1].prefill_end, 100000 + 100 * MS);
-		ck_assert_uint_eq(r.outages.nics, 1);
-		ck_assert_int_eq(r.outages.nic_down, 1000 * MS);
-		ck_assert_double_le(r.resent_bytes, 2);
-		mc_result_fini(&r);
-		setup_fini(&u);
-	}
-}
-END_TEST
-
-/* Slow from 202.1 ms on, when half of the KV is over: the other half takes twice as long; two causes
- * multiply. */
-START_TEST(slow_links)
-{
-	static const struct {
-		const char *events;
-		mc_time more;
-	} c[] = {
-	    {"[{\"at\": \"202.1ms\", \"what\": \"link_slow\", \"node\": \"prefill0\", \"factor\": 0.5}]",
-	     50 * MS},
-	    {"[{\"at\": \"202.1ms\", \"what\": \"link_slow\", \"link\": \"decode0.in\", \"factor\": 0.5}]",
-	     50 * MS},
-	    {"[{\"at\": \"202.1ms\", \"what\": \"link_slow\", \"link\": \"decode0.out\", \"factor\": 0.5}]",
-	     0},
-	    {"[{\"at\": \"202.1ms\", \"what\": \"link_slow\", \"node\": \"decode0\", \"nic\": 0, \"factor\": "
-	     "0.5},"
-	     "{\"at\": 0, \"what\": \"link_slow\", \"link\": \"decode0.nic0.in\", \"factor\": 0.1, \"for\": "
-	     "\"10ms\"},"
-	     "{\"at\": \"202.1ms\", \"what\": \"link_slow\", \"node\": \"decode0\", \"factor\": 0.5, "
-	     "\"for\": \"100ms\"}]",
-	     /* 25 kB in the first 100 of them, ... 250 kB then, the rest at half speed */ 100 * MS},
-	};
-
-	for (int k = 0; k < 4; k++) {
-		struct setup u;
-		struct mc_result r;
-
-		init(&u, 1, 1);
-		setup_set(&u, "cluster.stream=after");
-		setup_set(&u, "faults.events=%s", c[k].events);
-		add(&u, 0, 1000, 2, name[0], 0);
-		setup_run(&u, &r);
-		near(r.row[0].handover_end, 152 * MS + 100000 + 100 * MS + c[k].more);
-		mc_result_fini(&r);
-		setup_fini(&u);
-	}
-}
-END_TEST
-
 /* Without a decode instance what is to go there is refused: at its arrival, when its prefill is over, or at
  * once when that was over already; unless one is back by then. One-token outputs go on. */
 START_TEST(no_decode_instance_left)
@@ -405,26 +295,6 @@ START_TEST(ssd_outlives_the_node)
 }
 END_TEST
 
-/* Its only NIC is down for good: the hand-over waits for ever, and the run ends all the same. */
-START_TEST(nothing_can_go_on)
-{
-	struct setup u;
-	struct mc_result r;
-
-	init(&u, 1, 1);
-	setup_set(
-	    &u,
-	    "faults.events=[{\"at\": \"100ms\", \"what\": \"nic_down\", \"node\": \"decode0\", \"nic\": 0}]");
-	add(&u, 0, 1000, 2, name[0], 0);
-	add(&u, 60000 * MS, 1000, 1, name[1], 0);
-	setup_run(&u, &r);
-	outcomes(&r, 1, 0, 0, 1);
-	ck_assert_int_eq(r.row[0].handover_end, -1);
-	mc_result_fini(&r);
-	setup_fini(&u);
-}
-END_TEST
-
 /* One node of a group takes the instance with it. */
 START_TEST(group_lost)
 {
@@ -448,35 +318,6 @@ START_TEST(group_lost)
 }
 END_TEST
 
-START_TEST(what_the_cluster_has_not)
-{
-	static const struct {
-		const char *event, *key, *text;
-	} c[] = {
-	    {"\"what\": \"link_slow\", \"link\": \"prefill7.out\", \"factor\": 0.5", ".link", "no link"},
-	    {"\"what\": \"ssd_slow\", \"node\": \"prefill0\", \"factor\": 0.5", ".node", "no SSD tier"},
-	    {"\"what\": \"nic_down\", \"node\": \"prefill0\", \"nic\": 1", ".nic", "expected 0 to 0"},
-	    {"\"what\": \"link_slow\", \"node\": \"prefill0\", \"factor\": 1e-300", "", "a run holds"},
-	};
-
-	for (int k = 0; k < 4; k++) {
-		struct setup u;
-		struct mc_result r;
-		struct mc_err err = {0};
-		char key[64];
-
-		init(&u, 1, 1);
-		setup_set(&u, "faults.events=[{\"at\": 1, %s}]", c[k].event);
-		add(&u, 0, 1000, 2, name[0], 0);
-		ck_assert_int_eq(setup_try(&u, &r, &err), MC_USAGE);
-		snprintf(key, sizeof key, "faults.events[0]%s", c[k].key);
-		ck_assert_str_eq(err.key, k < 3 ? key : "trace.path");
-		ck_assert_msg(strstr(err.text, c[k].text), "%s", err.text);
-		setup_fini(&u);
-	}
-}
-END_TEST
-
 static Suite *suite(void)
 {
 	Suite *s = suite_create("outage");
@@ -487,15 +328,11 @@ static Suite *suite(void)
 	tcase_add_test(t, decode_node_lost_while_it_answers);
 	tcase_add_test(t, decode_node_lost_before_it_has_the_kv);
 	tcase_add_test(t, source_of_a_fetch_lost);
-	tcase_add_test(t, nic_lost_in_mid_transfer);
-	tcase_add_test(t, slow_links);
 	tcase_add_test(t, no_decode_instance_left);
 	tcase_add_test(t, no_prefill_instance_left);
 	tcase_add_test(t, given_up);
 	tcase_add_test(t, ssd_outlives_the_node);
-	tcase_add_test(t, nothing_can_go_on);
 	tcase_add_test(t, group_lost);
-	tcase_add_test(t, what_the_cluster_has_not);
 	suite_add_tcase(s, t);
 	return s;
 }
