@@ -100,6 +100,11 @@ void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *i
 		return;
 	}
 	s->staged += w.lease.held - from;
+	if (s->write.n == s->write.cap && s->done) { /* what is written makes room before there is more */
+		memmove(s->write.at, s->write.at + s->done, (s->write.n - s->done) * sizeof *s->write.at);
+		s->write.n -= s->done;
+		s->done = 0;
+	}
 	mc_vec_push(&s->write, w);
 	if (s->write.n == 1)
 		write_next(s);
