@@ -3,18 +3,22 @@
 
 static void sample_prefill(const struct mc_cluster *c, struct mc_sample *s)
 {
+	uint32_t n = c->view.prefill_living.n;
 	__int128 wait = 0;
 
 	for (uint32_t i = 0; i < c->view.n_prefill; i++) {
 		mc_time free_at = mc_prefill_free_at(&c->prefill[i]);
 		mc_time t = free_at > c->loop.now ? free_at - c->loop.now : 0;
 
+		if (c->view.node[i].down)
+			continue;
 		s->prefill_queued += c->prefill[i].waiting;
 		s->prefill_running += c->prefill[i].running;
 		s->prefill_wait_max = t > s->prefill_wait_max ? t : s->prefill_wait_max;
 		wait += t;
 	}
-	s->prefill_wait_mean = (mc_time)(wait / c->view.n_prefill);
+	if (n)
+		s->prefill_wait_mean = (mc_time)(wait / n);
 }
 
 static void sample_pools(const struct mc_cluster *c, struct mc_sample *s)

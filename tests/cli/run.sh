@@ -53,6 +53,23 @@ speaks "what no decode node can hold is refused" "49 refused (decode_capacity)" 
 	--set hardware=a800-x8-analytic
 speaks "a cut-off run counts what is unfinished" "unfinished" run --set run.until=3500ms
 
+lost='faults.events=[{"at": "9.1s", "what": "node_down", "node": "prefill0", "for": "30s"}]'
+run --check --set "$lost" --set faults.detect=5s --out-dir "$tap_dir/lost" >"$tap_dir/lost.txt"
+speaks "a lost node is told" "1 node lost (30.0 s)" cat "$tap_dir/lost.txt"
+speaks "and when it was away" 3 sh -c 'grep -c ",1,0$" "$1"' sh "$tap_dir/lost/timeseries.csv"
+speaks "and who started over" ,1,1 grep -m 1 ',1,1$' "$tap_dir/lost/requests.csv"
+speaks "a lost node in an explanation" "0       down" run --set "$lost" --set faults.detect=0s --explain 40
+speaks "a node that is not there" "--set: faults.events[0].node: 'prefill2' is no instance" \
+	run --set 'faults.events=[{"at": 1, "what": "node_down", "node": "prefill2"}]'
+echo '{"base": "scenario.json", "faults": {"events": [{"at": 1, "what": "node_donw", "node": "decode0"}]}}' \
+	>"$tap_dir/faulty.json"
+refused "an event in a file" "faulty.json: faults.events[0].what: 'node_donw' is unknown" 2 \
+	"$mooncake" run "$tap_dir/faulty.json" -o "$out"
+refused "what only the run knows" "faults.events[0].nic: is no NIC of decode1, which has 4" 2 \
+	run --set 'faults.events=[{"at": 1, "what": "nic_down", "node": "decode1", "nic": 4}]' -o "$out"
+speaks "repairs without failures do nothing" "ignored: faults.nic_mttr" run --set faults.nic_mttr=1h
+speaks "rates are random" "failures" run --seeds 2 --set faults.node_mtbf=30s --set faults.node_mttr=2s
+
 # The signal comes while the trace is still being read: longer than a pipe holds, so that the program is listening.
 awk 'BEGIN {
 	for (i = 0; i < 2000; i++)
