@@ -209,18 +209,22 @@ static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t ca
 	return mc_time_from_s(s / view->group);
 }
 
-/* Of any way to fetch up to `ssd` blocks (0: `dram`) where `local` are there: nothing else moves, and what is
- * read from SSD may be read at the instance itself. */
+/* Of any way to fetch up to `ssd` blocks (0: `dram`) where `local` are there. All fetch from the one source
+ * in DRAM, as fast as it sends now: with less the search would walk through all that are idle. What is read
+ * from SSD may be read at the instance itself, with nothing else going on. */
 static mc_time fetch_floor(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t local,
-			   const struct mc_found *best)
+			   struct mc_found *best)
 {
 	const struct mc_cost *c = view->cost;
 	uint32_t dram = best->dram.blocks > local ? best->dram.blocks : local;
 	double net = 0, ssd = 0;
 
-	if (dram > local)
+	if (dram > local) {
+		if (best->dram.source == MC_NONE)
+			best->dram.source = holder(view, prompt, dram, false);
 		net = c->net_startup_s + mc_view_span_tokens(view, prompt, local, dram) * c->kv_bytes /
-					     (c->net_bytes_per_s * view->group);
+					     mc_view_send_share(view, best->dram.source);
+	}
 	if (best->ssd.blocks > dram)
 		ssd = c->ssd_latency_s + mc_view_span_tokens(view, prompt, dram, best->ssd.blocks) *
 					     c->kv_bytes / (c->ssd_read_bytes_per_s * view->group);
@@ -229,7 +233,7 @@ static mc_time fetch_floor(const struct mc_view *view, const struct mc_prompt *p
 }
 
 static mc_time bound_of(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-			const struct mc_found *best, uint32_t local)
+			struct mc_found *best, uint32_t local)
 {
 	uint32_t m = best->dram.blocks > best->ssd.blocks ? best->dram.blocks : best->ssd.blocks;
 	mc_time low = MC_TIME_MAX, fetch;
@@ -246,13 +250,14 @@ static mc_time bound_of(const struct mc_search *s, const struct mc_view *view, c
 }
 
 mc_time mc_search_bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-			const struct mc_found *best, uint32_t local)
+			struct mc_found *best, uint32_t local)
 {
 	struct mc_found near = *best;
 	mc_time low, far;
 
 	near.ssd.blocks = 0;
 	low = bound_of(s, view, prompt, &near, local);
+	best->dram.source = near.dram.source;
 	if (best->ssd.blocks <= best->dram.blocks)
 		return low;
 	far = bound_of(s, view, prompt, best, local);

@@ -45,9 +45,10 @@ uint32_t mc_search_ssd(const struct mc_view *view, const struct mc_prompt *promp
  */
 void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		     struct mc_found *best, struct mc_score *io);
-/* A lower bound of transfer + prefill at any instance that holds at most `local` blocks in any tier. */
+/* A lower bound of transfer + prefill at any instance that holds at most `local` blocks in any tier. The
+ * source in DRAM is filled in when it is needed. */
 mc_time mc_search_bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-			const struct mc_found *best, uint32_t local);
+			struct mc_found *best, uint32_t local);
 
 void mc_search_run(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		   struct mc_score *out);
