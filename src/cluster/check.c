@@ -172,6 +172,7 @@ void mc_cluster_check_end(struct mc_cluster *c)
 			fail(c, "blocks of an SSD are pinned, and nobody reads or writes", i);
 	}
 	for (uint32_t i = 0; !c->open && i < c->view.n_decode; i++)
-		if (c->view.decode[i].batch || c->view.decode[i].context || c->decode[i].reserved)
+		if (c->view.decode[i].batch || c->view.decode[i].context || c->decode[i].reserved ||
+		    c->view.decode[i].running)
 			fail(c, "a decode node is not empty after the last request", i);
 }

@@ -72,6 +72,18 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 		mc_cluster_hand_over(c, f, job->end);
 }
 
+struct mc_prompt mc_cluster_prompt(const struct mc_cluster *c, const struct mc_row *row)
+{
+	return (struct mc_prompt){.request = (uint64_t)(row - c->result->row),
+				  .tokens = row->input,
+				  .max_tokens = row->output,
+				  .arrival = row->arrival,
+				  .ttft = c->scenario->slo.ttft,
+				  .tbt = c->scenario->slo.tbt,
+				  .admit_load = 1,
+				  .true_output = row->output};
+}
+
 static const uint64_t *prompt_blocks(const struct mc_cluster *c, const struct mc_row *row)
 {
 	return c->trace->block + c->trace->first[row - c->result->row];
@@ -107,7 +119,10 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, decode);
 	struct mc_cluster *c = cluster;
 
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
+
 	f->row->tbt = mc_decode_tbt(job->at, job);
+	mc_view_decode_run(&c->view, f->row->decode, &prompt, -1);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)job->context);
 	mc_cluster_answer_done(c, f);
 	if (f->decode_lease.held)
@@ -176,8 +191,7 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 {
 	const struct mc_trace *t = c->trace;
 	struct mc_row *row = &c->result->row[request];
-	struct mc_prompt prompt = {
-	    .request = (uint64_t)request, .tokens = t->input[request], .max_tokens = t->output[request]};
+	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 	struct mc_decision d;
 
 	row->decided = c->view.now = c->loop.now;

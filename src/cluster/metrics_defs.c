@@ -24,7 +24,9 @@ const struct mc_metric_def mc_metric_defs[] = {
      "requests that arrived within run.warmup: simulated, counted nowhere else"},
     {"rejected_by", "requests",
      "refused requests by reason; decode_capacity: prompt and output exceed any decode node's KV memory; "
-     "no_instance: all prefill or all decode instances were down (faults)"},
+     "no_instance: all prefill or all decode instances were down (faults); prefill_load and decode_load: by "
+     "conductor.admission, on arrival or (baseline, decode_load) after prefill; decode_check: by the decode "
+     "node, with all KV there"},
     {"ttft_s", "s", "time to first token: arrival to the end of prefill, over completed prefills; " SUMMARY},
     {"handover_s", "s",
      "end of prefill to the last KV block received by the decode node, over requests that go to decode"},

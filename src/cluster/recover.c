@@ -13,12 +13,6 @@
 
 #include "cluster/state.h"
 
-static struct mc_prompt prompt_of(const struct mc_cluster *c, const struct mc_row *row)
-{
-	return (struct mc_prompt){
-	    .request = (uint64_t)(row - c->result->row), .tokens = row->input, .max_tokens = row->output};
-}
-
 static void end_as(struct mc_flight *f, enum mc_outcome outcome, enum mc_refusal refusal)
 {
 	f->row->outcome = (uint8_t)outcome;
@@ -53,7 +47,7 @@ static void settle_in(struct mc_cluster *c, struct mc_flight *f)
 
 void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 {
-	struct mc_prompt prompt = prompt_of(c, f->row);
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 	struct mc_decision d;
 
 	c->view.now = c->loop.now;
@@ -89,7 +83,7 @@ static void move(struct mc_cluster *c, struct mc_flight *f)
 /* Prompt tokens of the parts of its placement up to a block, by tier. */
 static void count_hits(struct mc_cluster *c, struct mc_flight *f, uint32_t upto)
 {
-	struct mc_prompt prompt = prompt_of(c, f->row);
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 	struct mc_row *row = f->row;
 	uint32_t hit = mc_view_hit_tokens(&c->view, &prompt, f->local);
 
@@ -142,10 +136,13 @@ static void undo(struct mc_cluster *c, struct mc_flight *f)
 {
 	struct mc_row *row = f->row;
 	uint32_t decode = row->decode == MC_NONE ? MC_NONE : mc_view_decode_node(&c->view, row->decode);
+	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 
 	assert(!f->fetches);
 	count_lost(c, f);
 	if (decode != MC_NONE) {
+		if (f->stage == MC_STAGE_DECODE)
+			mc_view_decode_run(&c->view, row->decode, &prompt, -1);
 		mc_view_decode_add(&c->view, row->decode, -1, -(int64_t)row->input);
 		if (f->stage == MC_STAGE_HANDOVER)
 			mc_decode_withdraw(&c->decode[row->decode], &f->decode);

@@ -245,6 +245,8 @@ void mc_cluster_unfetched(struct mc_cluster *c, struct mc_flight *f);
 /* Its prompt is computed, and there is no decode instance: find one now, or refuse it. */
 void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f);
 
+/* dispatch.c: a request as the Conductor sees it, without its blocks. */
+struct mc_prompt mc_cluster_prompt(const struct mc_cluster *c, const struct mc_row *row);
 /* dispatch.c: note a part of a placement whose tokens before it are `hit`; returns those with it. */
 uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, const struct mc_part *part,
 			      uint32_t hit);

@@ -139,9 +139,11 @@ static void on_handover(void *arg, uint32_t transfer)
 	struct mc_flight *f = arg;
 	struct mc_cluster *c = f->cluster;
 	struct mc_row *row = f->row;
+	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 	uint32_t node = mc_view_decode_node(&c->view, row->decode);
 
 	(void)transfer;
+	mc_view_decode_run(&c->view, row->decode, &prompt, 1);
 	f->stage = MC_STAGE_DECODE;
 	row->handover_end = c->loop.now;
 	mc_cluster_stream_over(c, f);

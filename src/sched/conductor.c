@@ -2,7 +2,8 @@
 
 const char *mc_refusal_name(enum mc_refusal r)
 {
-	static const char *const name[MC_REFUSALS] = {"none", "decode_capacity", "no_instance"};
+	static const char *const name[MC_REFUSALS] = {"none",         "decode_capacity", "no_instance",
+						      "prefill_load", "decode_load",     "decode_check"};
 
 	return name[r];
 }
@@ -35,12 +36,10 @@ void mc_conductor_fini(struct mc_conductor *c)
 void mc_conductor_decide(struct mc_conductor *c, const struct mc_view *view, const struct mc_prompt *prompt,
 			 struct mc_decision *out)
 {
-	int64_t kv = (int64_t)prompt->tokens + (prompt->max_tokens > 1 ? prompt->max_tokens - 1 : 0);
-
 	out->refusal = MC_TAKEN;
 	out->decode = MC_NONE;
 	/* A one-token output never reaches decode. */
-	if (prompt->max_tokens > 1 && kv > view->cost->vram_kv_tokens) {
+	if (prompt->max_tokens > 1 && mc_prompt_kv(prompt) > view->cost->vram_kv_tokens) {
 		out->refusal = MC_REFUSED_DECODE_CAPACITY;
 		return;
 	}

@@ -13,6 +13,9 @@ enum mc_refusal {
 	MC_TAKEN = 0,
 	MC_REFUSED_DECODE_CAPACITY, /* prompt and output exceed the KV memory of any decode instance */
 	MC_REFUSED_NO_INSTANCE,     /* all prefill or all decode instances are down */
+	MC_REFUSED_PREFILL_LOAD,    /* admission: TTFT would miss its objective */
+	MC_REFUSED_DECODE_LOAD,     /* admission: the decode pool is full, or will be */
+	MC_REFUSED_DECODE_CHECK,    /* double check at the decode instance, with all KV there */
 	MC_REFUSALS,
 };
 

@@ -43,6 +43,9 @@ struct mc_view_decode {
 	int64_t batch;   /* requests */
 	int64_t context; /* prompt tokens of them all */
 	mc_time load;    /* predicted iteration time of that batch */
+	/* Of those, the requests whose KV has all come, with prompt tokens, and tokens of KV that they will
+	 * have with their last token, at most. */
+	int64_t running, running_context, running_kv;
 };
 
 /* Whose cached blocks a prefill instance may fetch: a view's node groups in the tree up to here. */
@@ -69,6 +72,7 @@ struct mc_view {
 	struct mc_view_living prefill_living, decode_living;
 	struct mc_rank prefill_rank; /* by free_at; those that are down last */
 	struct mc_rank decode_rank;  /* by load; likewise */
+	struct mc_view_decode pool;  /* all decode instances; without `load` */
 };
 
 /* A request as a Conductor sees it. */
@@ -76,11 +80,21 @@ struct mc_prompt {
 	uint64_t request;      /* its number in the trace, for messages */
 	uint32_t tokens;       /* input length, n >= 1 */
 	uint32_t max_tokens;   /* limit of the output that the client asks for; not a prediction */
+	mc_time arrival;       /* of its first attempt */
+	mc_time ttft, tbt;     /* its objectives; 0: none */
+	double admit_load;     /* load of a pool above which it is refused: 1, less for those who go first */
+	uint32_t true_output;  /* tokens; what oracles alone may read. A live engine does not know: 0 */
 	const uint64_t *block; /* ids, prefix-chained */
 	uint32_t n_blocks;
 	const struct mc_step *step; /* its way through the tree: mc_tree_trail */
 	uint32_t n_steps;
 };
+
+/* Tokens of KV with its last token: the last one made has none. */
+static inline int64_t mc_prompt_kv(const struct mc_prompt *p)
+{
+	return (int64_t)p->tokens + (p->max_tokens > 1 ? p->max_tokens - 1 : 0);
+}
 
 /* cost, tree, block_tokens, group, chunk are set by the caller afterwards; sources are prefill instances,
  * there are no SSDs. */
@@ -90,6 +104,8 @@ void mc_view_fini(struct mc_view *view);
 /* For the composition roots: what changed. O(log instances). */
 void mc_view_prefill_set(struct mc_view *view, uint32_t i, mc_time free_at);
 void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t context);
+/* All KV of a request has come (1), or it has ended (-1). */
+void mc_view_decode_run(struct mc_view *view, uint32_t i, const struct mc_prompt *p, int sign);
 /* A node is known to be down, or up again. O(nodes). */
 void mc_view_down(struct mc_view *view, uint32_t node, bool down);
 
