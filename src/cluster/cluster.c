@@ -7,8 +7,6 @@
 #include "cluster/state.h"
 #include "engine/kinds.h"
 
-#define PROGRESS_EVERY 256 /* requests */
-
 const char *mc_outcome_name(enum mc_outcome o)
 {
 	static const char *const name[] = {"unfinished", "completed", "rejected", "failed"};
@@ -48,45 +46,13 @@ void mc_result_fini(struct mc_result *r)
 	memset(r, 0, sizeof *r);
 }
 
-static bool all_decided(const struct mc_cluster *c)
-{
-	return c->decided == c->trace->n;
-}
-
-static void on_arrive(struct mc_loop *loop, struct mc_event *ev)
-{
-	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, arrive);
-
-	if (!mc_event_pending(&c->decide))
-		mc_loop_at(loop, &c->decide, loop->now + c->schedule);
-	c->arrived++;
-	if (c->arrived < c->trace->n)
-		mc_loop_at(loop, ev, c->trace->arrival[c->arrived]);
-}
-
 /* Ctrl-C: also when the trace is through and the last requests take their time. */
-static void heed_interrupt(struct mc_cluster *c)
+void mc_cluster_heed_interrupt(struct mc_cluster *c)
 {
 	if (!c->hooks->interrupted || !*c->hooks->interrupted)
 		return;
 	c->result->interrupted = true;
 	c->loop.stop = true;
-}
-
-/* Decisions come a fixed time after arrivals, so one event serves them all, in order. */
-static void on_decide(struct mc_loop *loop, struct mc_event *ev)
-{
-	struct mc_cluster *c = mc_container_of(ev, struct mc_cluster, decide);
-	const struct mc_cluster_hooks *h = c->hooks;
-
-	mc_cluster_dispatch(c, c->decided++);
-	if (c->decided < c->arrived)
-		mc_loop_at(loop, ev, c->trace->arrival[c->decided] + c->schedule);
-	if (c->decided % PROGRESS_EVERY)
-		return;
-	if (h->progress)
-		h->progress(h->arg, c->decided, c->trace->n, loop->now);
-	heed_interrupt(c);
 }
 
 static void on_sample(struct mc_loop *loop, struct mc_event *ev)
@@ -96,14 +62,14 @@ static void on_sample(struct mc_loop *loop, struct mc_event *ev)
 	mc_cluster_sample(c);
 	if (c->scenario->run.check)
 		mc_cluster_check(c);
-	if (all_decided(c) && !c->open)
+	if (mc_cluster_over(c))
 		return;
 	c->stuck = loop->n == mc_event_pending(&c->replicate); /* nothing else is to come */
 	if (c->stuck) {
 		loop->stop = true;
 		return;
 	}
-	heed_interrupt(c);
+	mc_cluster_heed_interrupt(c);
 	mc_loop_at(loop, ev, (mc_time)c->result->samples.n * c->result->sample);
 }
 
@@ -191,8 +157,7 @@ static int cluster_init(struct mc_cluster *c)
 	init_rows(c);
 	mc_cluster_replicas_init(c);
 	mc_cluster_answers_init(c);
-	mc_event_init(&c->arrive, MC_EV_ARRIVAL, on_arrive);
-	mc_event_init(&c->decide, MC_EV_DECIDE, on_decide);
+	mc_cluster_arrivals_init(c);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
 	rc = mc_cluster_tiers_init(c);
 	rc = rc ? rc : mc_cluster_ssd_init(c);
@@ -260,6 +225,7 @@ static void cluster_fini(struct mc_cluster *c)
 	mc_tree_free(c->tree);
 	mc_future_free(c->future);
 	mc_view_fini(&c->view);
+	mc_cluster_arrivals_fini(c);
 	mc_loop_fini(&c->loop);
 	for (size_t i = 0; i < c->chunks.n; i++)
 		free(c->chunks.at[i]);
@@ -273,11 +239,11 @@ static void cluster_run(struct mc_cluster *c)
 {
 	mc_time until = c->scenario->run.until;
 
-	mc_loop_at(&c->loop, &c->arrive, c->trace->arrival[0]);
+	mc_cluster_arrivals_begin(c);
 	mc_loop_at(&c->loop, &c->sample, 0);
 	mc_cluster_replicate_init(c);
 	mc_loop_run(&c->loop, until);
-	if (!all_decided(c) || c->open) { /* cut off: at run.until, or by a signal */
+	if (!mc_cluster_over(c)) { /* cut off: at run.until, or by a signal */
 		if (!c->result->interrupted && !c->err->rc) {
 			assert(until != MC_TIME_MAX || c->stuck);
 			c->loop.now = until != MC_TIME_MAX ? until : c->loop.now;

@@ -34,17 +34,15 @@ void mc_cluster_close(struct mc_flight *f)
 	*(f->next ? &f->next->prev : &c->last) = f->prev;
 	f->next = c->free_flights;
 	c->free_flights = f;
+	if (f->row->outcome != MC_UNFINISHED)
+		mc_cluster_ended(c, f->row - c->result->row);
 }
 
 static void finish(struct mc_flight *f)
 {
-	struct mc_cluster *c = f->cluster;
-
-	f->row->end = c->loop.now;
+	f->row->end = f->cluster->loop.now;
 	f->row->outcome = MC_COMPLETED;
 	mc_cluster_close(f);
-	if (c->background && !c->open && c->decided == c->trace->n)
-		c->loop.stop = true; /* nobody waits for what is left */
 }
 
 void mc_cluster_report(struct mc_cluster *c, uint32_t i)
@@ -207,8 +205,7 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	if (c->hooks->explain && c->hooks->explain->request == request)
 		mc_cluster_explain(c, &prompt, &d);
 	if (d.refusal) {
-		row->outcome = MC_REJECTED;
-		row->refusal = (uint8_t)d.refusal;
+		mc_cluster_refuse(c, request, d.refusal);
 		return;
 	}
 	note(c, row, &prompt, &d);

@@ -1,5 +1,6 @@
 libmooncake_a_SOURCES += \
 	%D%/answers.c \
+	%D%/arrivals.c %D%/arrivals.h \
 	%D%/check.c \
 	%D%/cluster.c %D%/cluster.h \
 	%D%/copy.c \

@@ -12,11 +12,6 @@
 #include "cluster/state.h"
 #include "engine/kinds.h"
 
-static bool over(const struct mc_cluster *c)
-{
-	return c->decided == c->trace->n && !c->open;
-}
-
 static void plan_next(struct mc_cluster *c)
 {
 	if (mc_faults_next(c->faults, &c->fault))
@@ -152,7 +147,7 @@ static void on_fail(struct mc_loop *loop, struct mc_event *ev)
 	const struct mc_fault *fault = &c->fault;
 
 	(void)loop;
-	if (over(c))
+	if (mc_cluster_over(c))
 		return;
 	if (fault->what == MC_FAULT_NIC)
 		nic_set(c, fault);

@@ -13,10 +13,9 @@
 
 #include "cluster/state.h"
 
-static void end_as(struct mc_flight *f, enum mc_outcome outcome, enum mc_refusal refusal)
+static void give_up(struct mc_flight *f)
 {
-	f->row->outcome = (uint8_t)outcome;
-	f->row->refusal = (uint8_t)refusal;
+	f->row->outcome = MC_FAILED;
 	mc_cluster_close(f);
 }
 
@@ -60,7 +59,8 @@ void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 			settle_in(c, f);
 	} else if (f->row->prefill_end >= 0) {
 		drop_prompt(c, f);
-		end_as(f, MC_REJECTED, d.refusal);
+		mc_cluster_close(f);
+		mc_cluster_refuse(c, (int64_t)prompt.request, d.refusal);
 	}
 }
 
@@ -73,7 +73,7 @@ static void move(struct mc_cluster *c, struct mc_flight *f)
 		if (f->row->prefill_end >= 0 && !retry(c, f)) {
 			drop_prompt(c, f);
 			f->row->decode = MC_NONE;
-			end_as(f, MC_FAILED, MC_TAKEN);
+			give_up(f);
 			return;
 		}
 	}
@@ -160,7 +160,7 @@ static void start_over(struct mc_cluster *c, struct mc_flight *f)
 {
 	undo(c, f);
 	if (!retry(c, f)) {
-		end_as(f, MC_FAILED, MC_TAKEN);
+		give_up(f);
 		return;
 	}
 	c->result->outages.restarts++;
@@ -217,6 +217,4 @@ void mc_cluster_recover(struct mc_cluster *c, uint32_t node)
 	for (size_t i = 0; i < c->again.n; i++)
 		mc_cluster_dispatch(c, c->again.at[i]);
 	c->again.n = 0;
-	if (c->background && !c->open && c->decided == c->trace->n)
-		c->loop.stop = true; /* nobody waits for what is left */
 }

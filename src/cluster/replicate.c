@@ -44,7 +44,7 @@ static void on_tick(struct mc_loop *loop, struct mc_event *ev)
 	struct mc_replica_actions actions = {0};
 	struct mc_replica_moves moves = {0};
 
-	if (c->decided == c->trace->n && !c->open)
+	if (mc_cluster_over(c))
 		return;
 	c->view.now = loop->now;
 	find_moves(c, &moves);

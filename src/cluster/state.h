@@ -2,6 +2,7 @@
 #ifndef MC_CLUSTER_STATE_H
 #define MC_CLUSTER_STATE_H
 
+#include "cluster/arrivals.h"
 #include "cluster/cluster.h"
 #include "cluster/faults.h"
 #include "des/loop.h"
@@ -130,10 +131,10 @@ struct mc_cluster {
 	bool layerwise, caching, write_through, replicating;
 	struct mc_event replicate; /* the policy's next look */
 	uint32_t tick;             /* how often it has looked */
-	struct mc_event arrive, decide, sample;
-	int64_t arrived, decided; /* requests so far */
-	int64_t open;             /* decided, neither completed nor refused */
-	mc_time schedule;         /* latency of a decision */
+	struct mc_arrivals arrivals;
+	struct mc_event sample;
+	int64_t open;     /* placed, not ended */
+	mc_time schedule; /* latency of a decision */
 	struct mc_flight *first, *last, *free_flights;
 	struct {
 		MC_VEC(struct mc_flight *)
@@ -187,6 +188,20 @@ static inline bool mc_cluster_dead(const struct mc_cluster *c, uint32_t node)
 
 /* cluster.c: "prefill3", "decode0". */
 char *mc_cluster_name(uint32_t n_prefill, uint32_t node, char *buf, size_t n);
+
+/* cluster.c: leave early (Ctrl-C)? */
+void mc_cluster_heed_interrupt(struct mc_cluster *c);
+
+/* arrivals.c: who comes when; the first comes. Has every request ended? */
+void mc_cluster_arrivals_init(struct mc_cluster *c);
+void mc_cluster_arrivals_fini(struct mc_cluster *c);
+void mc_cluster_arrivals_begin(struct mc_cluster *c);
+bool mc_cluster_over(const struct mc_cluster *c);
+/* The request is refused, on arrival or later: it has no flight (any more: mc_cluster_close comes first, with
+ * the outcome left as unfinished). Every refusal comes here. */
+void mc_cluster_refuse(struct mc_cluster *c, int64_t request, enum mc_refusal reason);
+/* Its row says how. */
+void mc_cluster_ended(struct mc_cluster *c, int64_t request);
 
 /* fabric.c: the network; what it did, into the result. */
 void mc_cluster_fabric_init(struct mc_cluster *c);
@@ -250,7 +265,7 @@ struct mc_prompt mc_cluster_prompt(const struct mc_cluster *c, const struct mc_r
 /* dispatch.c: note a part of a placement whose tokens before it are `hit`; returns those with it. */
 uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, const struct mc_part *part,
 			      uint32_t hit);
-/* dispatch.c: the flight is over, its row says how. */
+/* dispatch.c: the flight is over, and so is its request if its row says how. */
 void mc_cluster_close(struct mc_flight *f);
 
 /* dispatch.c: a prefill instance's wait has changed. */
