@@ -13,6 +13,7 @@ libmooncake_a_SOURCES += $(KV_EVICTORS) \
 	%D%/future.c %D%/future.h \
 	%D%/ghost.c %D%/ghost.h \
 	%D%/heat.c %D%/heat.h \
+	%D%/mirror.c %D%/mirror.h \
 	%D%/order.c %D%/order.h \
 	%D%/pool.c %D%/pool.h \
 	%D%/replay.c %D%/replay.h \

@@ -94,6 +94,11 @@ static struct mc_copy *copy_of(const struct mc_pool *p, uint32_t e)
 	return c;
 }
 
+static void tell(const struct mc_pool *p, enum mc_news_of of, uint32_t run, uint32_t depth)
+{
+	mc_tree_tell(p->tree, &(struct mc_news){of, p->node, run, depth});
+}
+
 static uint32_t entry_new(struct mc_pool *p, const struct entry *it)
 {
 	uint32_t e = p->free;
@@ -138,6 +143,7 @@ static void entry_cut(struct mc_pool *p, uint32_t e, uint32_t n, bool evicted)
 	struct mc_copy *c = copy_of(p, e);
 	uint32_t held = c->held - n;
 
+	tell(p, MC_NEWS_CUT, p->entry.at[e].run, run_of(p, e)->first + held);
 	if (p->evictor->cut)
 		p->evictor->cut(p->order, e, evicted ? run_of(p, e)->id + held : NULL, n);
 	if (held)
@@ -266,6 +272,8 @@ static void promise(struct mc_pool *p, const uint64_t *id, uint32_t n, struct wa
 		mc_run_copy_add(t, run, &(struct mc_copy){p->node, e, k, 0});
 		*w = (struct walk){w->depth + k, run, e};
 	}
+	if (room)
+		tell(p, MC_NEWS_HELD, w->run, w->depth);
 	for (uint32_t e = w->entry; e != from; e = p->entry.at[e].parent) {
 		const struct mc_run *r = run_of(p, e);
 
@@ -314,6 +322,8 @@ static bool is_resident(const struct mc_pool *p, const struct mc_lease *lease, u
 
 void mc_pool_commit(struct mc_pool *p, const struct mc_lease *lease, uint32_t from, uint32_t depth)
 {
+	bool told = false;
+
 	assert(from <= depth && depth <= lease->held);
 	if (from == depth || (from && !is_resident(p, lease, from - 1)))
 		return;
@@ -329,6 +339,9 @@ void mc_pool_commit(struct mc_pool *p, const struct mc_lease *lease, uint32_t fr
 		upto = depth > r->first ? least(depth - r->first, c->held) : 0;
 		if (upto <= c->resident)
 			continue;
+		if (!told)
+			tell(p, MC_NEWS_RESIDENT, p->entry.at[e].run, r->first + upto);
+		told = true;
 		p->stats.resident += upto - c->resident;
 		mc_run_copy_set(p->tree, r, c, c->held, upto);
 	}
@@ -367,6 +380,7 @@ void mc_pool_release(struct mc_pool *p, struct mc_lease *lease)
 
 void mc_pool_clear(struct mc_pool *p)
 {
+	tell(p, MC_NEWS_CLEARED, MC_NONE, 0);
 	for (uint32_t e = 0; e < p->entry.n; e++)
 		if (p->entry.at[e].run != MC_NONE)
 			mc_run_copy_remove(p->tree, p->entry.at[e].run, p->node);

@@ -3,6 +3,7 @@
 #define MC_KV_RUN_H
 
 #include "base/vec.h"
+#include "kv/mirror.h"
 #include "kv/tree.h"
 
 struct mc_pool;
@@ -36,8 +37,16 @@ struct mc_tree {
 	uint32_t mask;
 	struct {
 		MC_VEC(struct mc_pool *)
-	} pool; /* by node */
+	} pool;                     /* by node; empty: a mirror */
+	mc_tree_listener *listener; /* NULL: nobody listens */
+	void *listener_arg;
 };
+
+static inline void mc_tree_tell(const struct mc_tree *t, const struct mc_news *news)
+{
+	if (t->listener)
+		t->listener(t->listener_arg, news);
+}
 
 static inline struct mc_copy *mc_run_copies(struct mc_run *r)
 {

@@ -239,17 +239,17 @@ static void truncate_run(struct mc_tree *t, struct mc_run *r, uint32_t at)
 static bool split_copy(struct mc_tree *t, uint32_t head, const struct mc_copy *was, struct mc_copy *rest)
 {
 	uint32_t at = t->run.at[head].n;
-	struct mc_pool *pool = t->pool.at[was->node];
+	struct mc_pool *pool = t->pool.n ? t->pool.at[was->node] : NULL;
 	struct mc_copy lead = *was;
 
 	if (was->held > at) {
 		lead.held = at;
 		lead.resident = was->resident < at ? was->resident : at;
-		lead.entry = mc_pool_entry_split(pool, was->entry, head);
+		lead.entry = pool ? mc_pool_entry_split(pool, was->entry, head) : MC_NONE;
 		*rest = *was;
 		rest->held -= at;
 		rest->resident -= lead.resident;
-	} else {
+	} else if (pool) {
 		mc_pool_entry_move(pool, was->entry, head);
 	}
 	mc_run_copy_add(t, head, &lead);

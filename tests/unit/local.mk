@@ -26,6 +26,7 @@ UNIT_TESTS = \
 	%D%/test_loop \
 	%D%/test_map \
 	%D%/test_metrics \
+	%D%/test_mirror \
 	%D%/test_order \
 	%D%/test_out \
 	%D%/test_outage \
