@@ -1,16 +1,23 @@
-# Sourced by the run.sh of experiments whose tables are made by sweeps. It reads the options
+# Sourced by the run.sh of experiments. It reads the options
 #
-#     [--small] [--mooncake PATH] [--trace FILE] [TABLE...]
+#     [--small] [--mooncake PATH] [--trace FILE] [--out DIR] [NAME...]
 #
-# into $small (empty or yes), $mooncake, $trace (empty: the published ones) and $tables, and makes a folder $work for
-# what lies in between. The caller has set $here, its own folder.
-mooncake=mooncake trace= small= tables=
+# into $small (empty or yes), $mooncake, $trace (empty: the published ones), $out and $tables, and makes a folder $work
+# for what lies in between. The caller has set $here, its own folder, and $accepts, if that is not --trace: which of
+# the last two it takes.
+mooncake=mooncake trace= out= small= tables=
+accepts=${accepts:---trace}
 while [ $# -gt 0 ]; do
 	case $1 in
 	--small) small=yes ;;
 	--mooncake) mooncake=${2:?"--mooncake: expected the program"} && shift ;;
-	--trace) trace=${2:?"--trace: expected a file"} && shift ;;
-	-*) echo "$0: $1: expected --small, --mooncake PATH, --trace FILE, or the names of tables" >&2 && exit 2 ;;
+	"$accepts")
+		case $accepts in
+		--trace) trace=${2:?"--trace: expected a file"} && shift ;;
+		--out) out=${2:?"--out: expected a folder"} && shift ;;
+		esac
+		;;
+	-*) echo "$0: $1: expected --small, --mooncake PATH, $accepts PATH, or names of tables" >&2 && exit 2 ;;
 	*) tables="$tables $1" ;;
 	esac
 	shift
@@ -22,7 +29,9 @@ trap 'exit 1' HUP INT TERM
 # published NAME: the file of a published trace.
 published()
 {
-	data=${MOONCAKE_DATA:?"set MOONCAKE_DATA to a folder with mooncake/$1_trace.jsonl (see traces/fetch), or give --trace"}
+	hint=
+	[ "$accepts" != --trace ] || hint=", or give --trace"
+	data=${MOONCAKE_DATA:?"set MOONCAKE_DATA to a folder with mooncake/$1_trace.jsonl (see traces/fetch)$hint"}
 	ls "$data/mooncake/$1_trace.jsonl"* | head -n 1
 }
 
@@ -68,6 +77,15 @@ metrics()
 		}' "$work/$of.csv" || fail "metrics $of: one of these there is not: $*"
 }
 
+# column FILE NAME...: those columns of a CSV file with headings, tabs between.
+column()
+{
+	file=$1
+	shift
+	awk -F, -v names="$*" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; n = split(names, name, " "); next }
+		{ for (i = 1; i <= n; i++) printf "%s%s", $at[name[i]], i < n ? "\t" : "\n" }' "$file"
+}
+
 # table TITLE: lines of cells with tabs between, the first one the headings, aligned. As many in each.
 table()
 {
@@ -91,3 +109,80 @@ table()
 			print ""
 		}' || fail "$1: lines without all their cells"
 }
+
+# What follows is for figures and tables that were published: experiments/run.sh sources the rows.sh of their folders in
+# turn, each in a shell of its own, with $here (that folder), $figure (its name) and $plot (where it leaves CSV files to
+# be drawn from) set.
+
+# recorded conversation|synthetic: the published trace, or what stands for it in a small run.
+recorded() { if [ -n "$small" ]; then echo "$experiments/../traces/sample.jsonl.zst"; else published "$1"; fi; }
+
+# values: the published values of this folder, without their comments.
+values() { sed '/^#/d' "$here/published.txt"; }
+
+# row QUANTITY SETTING PUBLISHED OURS [TOLERANCE [percent|points [known]]]: tolerance in percent of the published value,
+# or in points; without one it is shown as it comes out. A miss that README explains is told, and is no failure.
+row()
+{
+	judged=$(awk -v p="$3" -v o="$4" -v t="${5:-}" -v unit="${6:-}" -v known="${7:-}" 'BEGIN {
+		points = unit == "points"
+		d = points ? o - p : 100 * (o / p - 1)
+		within = d < 0 ? -d <= t + 0 : d <= t + 0
+		printf "%.4g\t%.4g\t%+.1f%s\t%s\t%s", p, o, d, points ? "" : " %", t == "" ? "-" : "within " t (points ? "" : " %"),
+			t == "" ? "as it comes out" : within ? "ok" : known != "" ? "missed, see README" : "MISSED"
+	}')
+	line "$1" "$2" "$judged"
+}
+
+# shape QUANTITY SETTING PUBLISHED OURS KIND VERDICT: judged by its place among others (order, range, shape), or not.
+# Published and ours may be -.
+shape()
+{
+	judged=$(awk -v p="$3" -v o="$4" 'function cell(v) { return v ~ /^[-+0-9.e]*[0-9]$/ ? sprintf("%.4g", v) : v }
+		BEGIN { printf "%s\t%s\t-", cell(p), cell(o) }')
+	line "$1" "$2" "$judged	$5	$6"
+}
+
+# line QUANTITY SETTING REST: a row of the table, and of $work/rows with tabs between. What a small run gives is not judged.
+line()
+{
+	printf '%s\t%s\t%s\t%s\n' "$figure" "$1" "$2" "$3" |
+		awk -F'\t' -v OFS='\t' -v small="$small" -v rows="$work/rows" -v format="$format" '{
+			if (small != "")
+				$8 = "small: not judged"
+			print >>rows
+			printf format, $1, $2, $3, $4, $5, $6, $7, $8
+		}'
+}
+
+# falls NAME VALUE: says whether VALUE is below that of the call before with the same NAME.
+falls()
+{
+	before=
+	[ ! -e "$work/falls-$1" ] || before=$(cat "$work/falls-$1")
+	echo "$2" >"$work/falls-$1"
+	if awk -v a="$2" -v b="$before" 'BEGIN { exit !(b == "" || a < b + 0) }'; then
+		echo "ok: in order"
+	else
+		echo "MISSED: not below the one before"
+	fi
+}
+
+# pair TOKENS PERCENT: two prompts that share their first so many percent (in blocks of 16 tokens), far apart: the
+# second one finds the prefix cached.
+pair()
+{
+	awk -v n="$1" -v percent="$2" 'BEGIN {
+		blocks = int((n + 15) / 16)
+		shared = int(n * percent / 100 / 16)
+		for (r = 0; r < 2; r++) {
+			printf "{\"timestamp\": %d, \"input_length\": %d, \"output_length\": 129, \"hash_ids\": [", r * 200000, n
+			for (b = 0; b < blocks; b++)
+				printf "%s%d", b ? ", " : "", b < shared ? b : 1000000 * (r + 1) + b
+			print "]}"
+		}
+	}'
+}
+
+# percent NUMBER: of a ratio.
+percent() { awk -v x="$1" 'BEGIN { print 100 * x }'; }

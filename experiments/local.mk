@@ -1,22 +1,44 @@
 # Scenarios that stand on one base. Those of published traces find them through MOONCAKE_DATA. Installed, so that
 # the first command in the README works from anywhere.
 nobase_dist_pkgdata_DATA += \
+	%D%/README \
 	%D%/base.json \
 	%D%/conversation/scenario.json \
+	%D%/figure05/README \
+	%D%/figure05/published.txt \
+	%D%/figure05/rows.sh \
+	%D%/figure08/README \
+	%D%/figure08/published.txt \
+	%D%/figure08/rows.sh \
+	%D%/figure09/README \
+	%D%/figure09/published.txt \
+	%D%/figure09/rows.sh \
+	%D%/figure10/README \
+	%D%/figure10/published.txt \
+	%D%/figure10/rows.sh \
+	%D%/figure10/scenario.json \
+	%D%/figure11/README \
+	%D%/figure11/published.txt \
+	%D%/figure11/rows.sh \
+	%D%/figure12/README \
+	%D%/figure12/published.txt \
+	%D%/figure12/rows.sh \
+	%D%/figure12/scenario.json \
+	%D%/figure13/README \
+	%D%/figure13/published.txt \
+	%D%/figure13/rows.sh \
+	%D%/figure13/scenario.json \
+	%D%/figure14/README \
+	%D%/figure14/published.txt \
+	%D%/figure14/rows.sh \
+	%D%/figure14/scenario.json \
+	%D%/figure15/README \
+	%D%/figure15/published.txt \
+	%D%/figure15/rows.sh \
+	%D%/figure15/scenario.json \
 	%D%/groups/README \
 	%D%/groups/scenario.json \
 	%D%/lib.sh \
-	%D%/published/README \
-	%D%/published/figure10.txt \
-	%D%/published/figure11.txt \
-	%D%/published/figure12.txt \
-	%D%/published/figure13.txt \
-	%D%/published/figure14.txt \
-	%D%/published/figure15.txt \
-	%D%/published/figure5.txt \
-	%D%/published/figure8.txt \
-	%D%/published/figure9.txt \
-	%D%/published/single.json \
 	%D%/replicas/README \
 	%D%/sample/scenario.json \
 	%D%/sizing/README \
@@ -29,5 +51,5 @@ nobase_dist_pkgdata_DATA += \
 	%D%/synthetic/scenario.json
 nobase_dist_pkgdata_SCRIPTS += \
 	%D%/groups/run.sh \
-	%D%/published/run.sh \
+	%D%/run.sh \
 	%D%/sizing/run.sh

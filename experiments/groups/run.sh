@@ -36,15 +36,6 @@ forms='
 	}
 	function size(n) { return n >= 1048575 ? "1M" : n / 1024 "k" }'
 
-# column FILE NAME...: those columns of a requests.csv, tabs between.
-column()
-{
-	file=$1
-	shift
-	awk -F, -v names="$*" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; n = split(names, name, " "); next }
-		{ for (i = 1; i <= n; i++) printf "%s%s", $at[name[i]], i < n ? "\t" : "\n" }' "$file"
-}
-
 # alone X CHUNK: every length by itself on groups of X: "tokens seconds" a line in $work/alone-X-CHUNK.
 alone()
 {
