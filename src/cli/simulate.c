@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/tracepath.h"
+#include "cluster/clients.h"
 #include "cluster/faults.h"
 #include "config.h"
 #include "sched/policy.h"
@@ -210,5 +211,5 @@ bool mc_simulation_is_random(const struct mc_simulation *sim)
 
 	return mc_policy_find(s->conductor.policy)->uses_seed ||
 	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks ||
-	       mc_faults_by_rates(s);
+	       mc_faults_by_rates(s) || mc_clients_random(s);
 }

@@ -87,8 +87,7 @@ void mc_cluster_check_launch(struct mc_cluster *c, const struct mc_flight *f)
 		fail(c, "a prompt starts without blocks that it counts on", f->row->prefill);
 }
 
-/* What a request's new tokens send from stage to stage. */
-static int64_t stage_bytes(const struct mc_cluster *c, const struct mc_row *r)
+int64_t mc_cluster_stage_bytes(const struct mc_cluster *c, const struct mc_row *r)
 {
 	int64_t computed = (int64_t)r->input - mc_row_hit(r);
 
@@ -110,11 +109,11 @@ static void check_rows(struct mc_cluster *c)
 			tokens += r->output - 1;
 		if (r->prefill_start >= 0) {
 			begun += r->compute_s + r->load_s;
-			crossing += stage_bytes(c, r);
+			crossing += mc_cluster_stage_bytes(c, r);
 		}
 		if (r->prefill_end >= 0) {
 			gpu += r->compute_s + r->load_s;
-			crossed += stage_bytes(c, r);
+			crossed += mc_cluster_stage_bytes(c, r);
 		}
 		if (r->outcome == MC_COMPLETED && (r->prefill_end < r->prefill_start ||
 						   r->end < r->prefill_end || r->prefill_start < r->decided))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/clients.h"
 #include "cluster/state.h"
 #include "engine/kinds.h"
 
@@ -77,13 +78,14 @@ static void init_rows(struct mc_cluster *c)
 {
 	const struct mc_trace *t = c->trace;
 	struct mc_result *r = c->result;
+	bool closed = mc_clients_closed(c->scenario);
 
 	r->n_rows = t->n;
 	r->sample = c->scenario->run.sample;
 	r->row = mc_xmalloc((size_t)t->n * sizeof *r->row);
 	for (int64_t i = 0; i < t->n; i++)
 		r->row[i] = (struct mc_row){
-		    .arrival = t->arrival[i],
+		    .arrival = closed ? -1 : t->arrival[i],
 		    .decided = -1,
 		    .prefill_start = -1,
 		    .prefill_end = -1,
@@ -95,7 +97,7 @@ static void init_rows(struct mc_cluster *c)
 		    .decode = MC_NONE,
 		    .source = MC_NONE,
 		    .ssd_source = MC_NONE,
-		    .counted = t->arrival[i] >= c->scenario->run.warmup,
+		    .counted = !closed && t->arrival[i] >= c->scenario->run.warmup,
 		};
 }
 

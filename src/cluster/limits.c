@@ -1,6 +1,7 @@
 /* What a run cannot hold, told before it begins: times beyond the clock, a time series without end. */
 #include <math.h>
 
+#include "cluster/clients.h"
 #include "cluster/state.h"
 
 /* Half of what int64_t nanoseconds hold: a prediction of a transfer that all others delay (sched/search.c) is
@@ -27,21 +28,35 @@ static bool is_refused(const struct mc_cost *cost, double input, double output)
 	return output > 1 && input + output - 1 > (double)cost->vram_kv_tokens;
 }
 
+/* While nobody is served, somebody thinks, backs off, or is still to come: how long that is, at most. */
+static double idle_s(const struct mc_cluster *c)
+{
+	const struct mc_scenario *s = c->scenario;
+	double n = (double)c->trace->n, backoffs = mc_clients_backoffs_max_s(s);
+
+	if (mc_clients_closed(s))
+		return n * (mc_clients_think_max_s(s) + backoffs);
+	/* All may back off at once, unless others wait for them. */
+	return mc_time_to_s(c->trace->arrival[c->trace->n - 1]) + backoffs * (s->clients.concurrency ? n : 1);
+}
+
 /*
  * The end of a run is no later than its last arrival and then all requests one after the other, each alone:
  * times of a batch are less than the sum of its members'. So nothing that is planned lies beyond it, either.
+ * Each attempt of a request counts as one.
  */
 static double latest_end_s(const struct mc_cluster *c)
 {
 	double slowest = slowest_link(c) * c->slowest;
 	const struct mc_cost *cost = c->cost;
 	const struct mc_trace *t = c->trace;
-	double s = mc_time_to_s(t->arrival[t->n - 1]) + cost->schedule_s,
-	       stages = c->scenario->cluster.prefill_group;
+	double s = 0, stages = c->scenario->cluster.prefill_group,
+	       attempts = 1 + (double)c->scenario->clients.retries;
 
 	for (int64_t i = 0; i < t->n; i++) {
 		double n = t->input[i], out = t->output[i], kv = n * cost->kv_bytes;
 
+		s += cost->schedule_s;
 		if (is_refused(cost, n, out))
 			continue;
 		s += mc_cost_prefill_gpu_s(cost, n, 0) + mc_cost_prefill_load_s(cost, n);
@@ -50,7 +65,7 @@ static double latest_end_s(const struct mc_cluster *c)
 		s += 2 * (cost->net_startup_s + kv / slowest) + kv / cost->h2d_bytes_per_s;
 		s += out > 1 ? out * (1e-9 + mc_cost_decode_s(cost, 1, n + out)) : 0;
 	}
-	return s;
+	return idle_s(c) + attempts * s;
 }
 
 /* Of a request whose KV no transfer can carry, in whole blocks as they are written to SSDs, prompt and
@@ -74,7 +89,8 @@ int mc_cluster_limits(struct mc_cluster *c)
 {
 	const struct mc_scenario *s = c->scenario;
 	int64_t large = oversized(c);
-	mc_time last = c->trace->arrival[c->trace->n - 1];
+	/* What follows the last arrival, or comes from clients, makes rows farther apart instead. */
+	mc_time last = mc_clients_closed(s) ? 0 : c->trace->arrival[c->trace->n - 1];
 	double end = latest_end_s(c), span = mc_time_to_s(last < s->run.until ? last : s->run.until);
 
 	if (!(end < CLOCK_S)) {

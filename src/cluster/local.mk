@@ -2,6 +2,7 @@ libmooncake_a_SOURCES += \
 	%D%/answers.c \
 	%D%/arrivals.c %D%/arrivals.h \
 	%D%/check.c \
+	%D%/clients.c %D%/clients.h \
 	%D%/cluster.c %D%/cluster.h \
 	%D%/copy.c \
 	%D%/dispatch.c \

@@ -67,7 +67,7 @@ static void columns_fini(struct columns *col)
 /* A request that ended the run before it arrived is no request of this run (run.until, interrupted). */
 static bool arrived(const struct mc_result *r, const struct mc_row *row)
 {
-	return row->arrival <= r->end || row->outcome != MC_UNFINISHED;
+	return row->arrival >= 0 && (row->arrival <= r->end || row->outcome != MC_UNFINISHED);
 }
 
 static void count_outcomes(const struct mc_result *r, struct mc_metrics *m)
@@ -90,6 +90,8 @@ static void count_outcomes(const struct mc_result *r, struct mc_metrics *m)
 		m->failed += row->outcome == MC_FAILED;
 		m->unfinished += row->outcome == MC_UNFINISHED;
 		m->retried += row->retries > 0;
+		m->resent += row->attempts > 1 ? row->attempts - 1 : 0;
+		m->refusals += row->refusals;
 		if (row->outcome == MC_REJECTED)
 			m->rejected_by[row->refusal]++;
 	}

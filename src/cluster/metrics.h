@@ -21,8 +21,10 @@ struct mc_length_class {
 
 struct mc_metrics {
 	int64_t total, completed, rejected, failed, unfinished, effective,
-	    warmup;      /* requests; warmup is not in total */
-	int64_t retried; /* requests that a fault made start over, or be handed over again */
+	    warmup;       /* requests; warmup is not in total */
+	int64_t retried;  /* requests that a fault made start over, or be handed over again */
+	int64_t resent;   /* attempts after a request's first */
+	int64_t refusals; /* of all attempts */
 	int64_t rejected_by[MC_REFUSALS];
 	struct mc_summary ttft, handover, ttft_handover, tbt, itl, tpot, e2e; /* seconds */
 	int64_t ttft_met, tbt_met;                                            /* completed requests */

@@ -9,7 +9,8 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"requests.total", "requests",
      "requests that arrived after run.warmup; completed + rejected + failed + unfinished"},
     {"requests.completed", "requests", "requests whose last token exists"},
-    {"requests.rejected", "requests", "requests that the Conductor refused: see rejected_by"},
+    {"requests.rejected", "requests",
+     "requests that the Conductor refused, the last time that their client sent them: see rejected_by"},
     {"requests.failed", "requests",
      "requests that faults met once more after faults.retries retries: given up"},
     {"requests.unfinished", "requests",
@@ -19,6 +20,11 @@ const struct mc_metric_def mc_metric_defs[] = {
      "requests that a fault made start over, or that were handed over again to another decode node, whatever "
      "became of them: part of the outcomes above. Their arrival stays, all else is of the last time: TTFT is "
      "that of the answer that completes, tokens of an answer that was lost count in itl_s alone"},
+    {"requests.resent", "attempts",
+     "how often clients sent refused requests again (clients.retries), whatever became of them. The arrival "
+     "of "
+     "a request is that of its first attempt: backoffs are part of its TTFT"},
+    {"requests.refusals", "refusals", "refusals of all attempts, those that were sent again included"},
     {"requests.effective", "requests", "completed requests with TTFT <= slo.ttft and TBT <= slo.tbt"},
     {"requests.warmup", "requests",
      "requests that arrived within run.warmup: simulated, counted nowhere else"},

@@ -13,6 +13,15 @@
 
 #include "cluster/state.h"
 
+void mc_cluster_row_clear(struct mc_row *row)
+{
+	row->prefill_start = row->prefill_end = row->handover_end = -1;
+	row->fetch_wait = row->predicted_ttft = 0;
+	row->compute_s = row->load_s = 0;
+	row->local_hit = row->remote_hit = row->ssd_hit = 0;
+	row->prefill = row->decode = row->source = row->ssd_source = MC_NONE;
+}
+
 static void give_up(struct mc_flight *f)
 {
 	f->row->outcome = MC_FAILED;
@@ -149,11 +158,7 @@ static void undo(struct mc_cluster *c, struct mc_flight *f)
 		if (f->decode_lease.held)
 			mc_pool_release(c->pool[decode], &f->decode_lease);
 	}
-	row->prefill_start = row->prefill_end = row->handover_end = -1;
-	row->fetch_wait = row->predicted_ttft = 0;
-	row->compute_s = row->load_s = 0;
-	row->local_hit = row->remote_hit = row->ssd_hit = 0;
-	row->prefill = row->decode = row->source = row->ssd_source = MC_NONE;
+	mc_cluster_row_clear(row);
 }
 
 static void start_over(struct mc_cluster *c, struct mc_flight *f)

@@ -24,9 +24,10 @@ const char *mc_outcome_name(enum mc_outcome o);
 
 /* One request. Times are absolute simulated ns; -1: did not happen. */
 struct mc_row {
-	mc_time arrival, decided, prefill_start, prefill_end; /* prefill_end: the first token exists */
-	mc_time handover_end;                                 /* last KV block at the decode node's DRAM */
-	mc_time end;                                          /* last token */
+	/* When it was first wanted; when it was last decided on; prefill_end: the first token exists. */
+	mc_time arrival, decided, prefill_start, prefill_end;
+	mc_time handover_end;   /* last KV block at the decode node's DRAM */
+	mc_time end;            /* last token */
 	mc_time fetch_wait;     /* time that prefill stood still for blocks from other nodes */
 	mc_time predicted_ttft; /* decided - arrival + T_queue + T_transfer + T_prefill */
 	mc_time tbt;            /* mean of the longest ceil(10 %) token intervals; 0 when there is none */
@@ -41,8 +42,11 @@ struct mc_row {
 					nodes; MC_NONE */
 	uint8_t outcome, refusal;    /* enum mc_outcome, enum mc_refusal */
 	bool counted;                /* arrived after run.warmup */
-	uint32_t retries; /* how often a fault made it start over, or send all its KV again, to another
-			     decode node; all the rest is of the last time */
+	uint32_t attempts;           /* how often its client sent it */
+	uint32_t refusals; /* how often it was refused; but for these three all is of the last attempt */
+	double wasted_s;   /* engine time of its prefills that were refused all the same */
+	uint32_t retries;  /* how often a fault made it start over, or send all its KV again, to another
+			      decode node; all the rest is of the last time */
 };
 
 /* What faults did, whole run. */

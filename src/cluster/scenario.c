@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/clients.h"
 #include "cluster/faults.h"
 #include "kv/evict.h"
 #include "sched/policy.h"
@@ -68,6 +69,27 @@ static const char *const *detail_names(void)
 static const char *const *rack_order_names(void)
 {
 	static const char *const names[] = {"filled", "dealt", NULL};
+
+	return names;
+}
+
+static const char *const *mode_names(void)
+{
+	static const char *const names[] = {"open", "closed", NULL};
+
+	return names;
+}
+
+static const char *const *think_names(void)
+{
+	static const char *const names[] = {"exponential", "constant", NULL};
+
+	return names;
+}
+
+static const char *const *jitter_names(void)
+{
+	static const char *const names[] = {"half", "full", "off", NULL};
 
 	return names;
 }
@@ -186,6 +208,31 @@ const struct mc_field mc_scenario_fields[] = {
      "choice of the decode node", decode_policy_names},
     {"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT", NULL},
     {"slo.tbt", MC_F_TIME, AT(slo.tbt), "100ms", 0, 1e9, "s", "objective of TBT", NULL},
+    {"clients.mode", MC_F_CHOICE, AT(clients.mode), "open", 0, 0, "",
+     "open: requests come when the trace says; closed: clients take the next one when they have the answer "
+     "to "
+     "their last and have thought",
+     mode_names},
+    {"clients.number", MC_F_COUNT, AT(clients.number), "100", 1, 1e6, "clients", "clients of a closed loop",
+     NULL},
+    {"clients.think", MC_F_TIME, AT(clients.think), "10s", 0, 1e6, "s",
+     "think time of such a client, before its first request, too; mean", NULL},
+    {"clients.think_shape", MC_F_CHOICE, AT(clients.think_shape), "exponential", 0, 0, "",
+     "distribution of think times (seeded)", think_names},
+    {"clients.concurrency", MC_F_COUNT, AT(clients.concurrency), "0", 0, 1e15, "requests",
+     "open loop: requests outstanding at most; more wait in order before they are sent, and their TTFT "
+     "counts "
+     "from when they came; 0: no limit",
+     NULL},
+    {"clients.retries", MC_F_INT, AT(clients.retries), "0", 0, 1000, "",
+     "how often a client sends a refused request again", NULL},
+    {"clients.backoff", MC_F_TIME, AT(clients.backoff), "1s", 0, 1e6, "s",
+     "from a refusal until the first retry; doubled for each further one", NULL},
+    {"clients.backoff_max", MC_F_TIME, AT(clients.backoff_max), "60s", 0, 1e6, "s",
+     "what doubling does not go beyond", NULL},
+    {"clients.jitter", MC_F_CHOICE, AT(clients.jitter), "half", 0, 0, "",
+     "a backoff is multiplied by a random number (seeded): half: 0.5 to 1.5; full: 0 to 1; off: none",
+     jitter_names},
     {"faults.events", MC_F_LIST, AT(faults.events), "", 0, 0, "",
      "faults at given times: [{\"at\": \"100s\", \"what\": \"node_down\", \"node\": \"prefill3\", \"for\": "
      "\"60s\"}, ...]; see mooncake-scenario(5)",
@@ -257,5 +304,7 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 		return bad(err, "run.warmup", "leaves nothing to count; expected less than run.until");
 	if (!s->trace.path[0])
 		return bad(err, "trace.path", "is empty; expected a file, or - for standard input");
+	if (mc_clients_check(s, err))
+		return MC_USAGE;
 	return mc_faults_check(s, err);
 }

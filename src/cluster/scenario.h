@@ -71,6 +71,16 @@ struct mc_scenario {
 		mc_time ttft, tbt;
 	} slo;
 	struct {
+		char *mode;                   /* open, closed */
+		int64_t number;               /* closed: clients */
+		mc_time think;                /* closed: mean */
+		char *think_shape;            /* constant, exponential */
+		int64_t concurrency;          /* open: requests outstanding at most; 0: no limit */
+		int64_t retries;              /* of a refused request */
+		mc_time backoff, backoff_max; /* before the first; before any */
+		char *jitter;                 /* off, half, full */
+	} clients;
+	struct {
 		json_t *events;                                   /* see cluster/faults.h; NULL: none */
 		mc_time node_mtbf, node_mttr, nic_mtbf, nic_mttr; /* means; MC_TIME_MAX: never */
 		mc_time detect;  /* until the Conductor knows of a lost node */

@@ -198,7 +198,7 @@ void mc_cluster_arrivals_fini(struct mc_cluster *c);
 void mc_cluster_arrivals_begin(struct mc_cluster *c);
 bool mc_cluster_over(const struct mc_cluster *c);
 /* The request is refused, on arrival or later: it has no flight (any more: mc_cluster_close comes first, with
- * the outcome left as unfinished). Every refusal comes here. */
+ * the outcome left as unfinished). Every refusal comes here; it may be sent again. */
 void mc_cluster_refuse(struct mc_cluster *c, int64_t request, enum mc_refusal reason);
 /* Its row says how. */
 void mc_cluster_ended(struct mc_cluster *c, int64_t request);
@@ -257,6 +257,8 @@ void mc_cluster_outages_collect(struct mc_cluster *c);
 void mc_cluster_recover(struct mc_cluster *c, uint32_t node);
 /* A fetch of the flight has failed, and no other one is under way. */
 void mc_cluster_unfetched(struct mc_cluster *c, struct mc_flight *f);
+/* Forget where the request was, and what was done for it. */
+void mc_cluster_row_clear(struct mc_row *row);
 /* Its prompt is computed, and there is no decode instance: find one now, or refuse it. */
 void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f);
 
@@ -297,6 +299,8 @@ void mc_cluster_check_launch(struct mc_cluster *c, const struct mc_flight *f);
 /* check.c: invariants at this instant (run.check); the first that fails stops the run and is kept in c->err.
  */
 void mc_cluster_check(struct mc_cluster *c);
+/* What a request's new tokens send from stage to stage. */
+int64_t mc_cluster_stage_bytes(const struct mc_cluster *c, const struct mc_row *row);
 /* At the end of a run: nothing lost, nothing counted twice. */
 void mc_cluster_check_end(struct mc_cluster *c);
 

@@ -40,7 +40,7 @@ void mc_verdict_steady(const struct mc_scenario *s, const struct mc_result *r, s
 
 	m->steady = true;
 	m->queue_growth = 0;
-	for (int64_t i = 0; i < r->n_rows && r->row[i].arrival <= r->end; i++)
+	for (int64_t i = 0; i < r->n_rows && r->row[i].arrival >= 0 && r->row[i].arrival <= r->end; i++)
 		last = mc_time_to_s(r->row[i].arrival);
 	span = last - first;
 	n[0] = quarter(r, first + span / 2, first + span * 3 / 4, &wait[0], &waiting[0]);

@@ -16,4 +16,8 @@
 /* New generator, freed by gsl_rng_free. component is a short literal such as "policy" or "spread". */
 gsl_rng *mc_stream_new(uint64_t seed, const char *component, uint64_t index);
 
+/* A stream of one number, in [0, 1): 53 bits of the hash of its name. For what is drawn once each of a great
+ * many things, where a generator for each costs far more than what it is for. */
+double mc_stream_draw(uint64_t seed, const char *component, uint64_t index);
+
 #endif

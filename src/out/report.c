@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/clients.h"
 #include "cluster/faults.h"
 #include "sched/policy.h"
 
@@ -77,13 +78,42 @@ static void ignored_faults(const struct mc_conf *conf, const struct mc_scenario 
 	ignore(conf, "faults.retries", "no node fails (faults.events, faults.node_mtbf)", list);
 }
 
+static void ignored_clients(const struct mc_conf *conf, const struct mc_scenario *s,
+			    struct mc_ignored_list *list)
+{
+	static const char open[] = "clients do not wait for their answers (clients.mode)",
+			  closed[] = "a closed loop has no times of the trace (clients.mode)",
+			  once[] = "nothing is sent again (clients.retries)";
+
+	if (mc_clients_closed(s)) {
+		ignore(conf, "trace.rate", closed, list);
+		ignore(conf, "trace.spread_ticks", closed, list);
+		ignore(conf, "clients.concurrency", "each client has one request under way (clients.mode)",
+		       list);
+		if (!s->clients.think)
+			ignore(conf, "clients.think_shape", "there is no think time (clients.think)", list);
+	} else {
+		ignore(conf, "clients.number", open, list);
+		ignore(conf, "clients.think", open, list);
+		ignore(conf, "clients.think_shape", open, list);
+	}
+	if (!s->clients.retries) {
+		ignore(conf, "clients.backoff", once, list);
+		ignore(conf, "clients.backoff_max", once, list);
+		ignore(conf, "clients.jitter", once, list);
+	} else if (!s->clients.backoff) {
+		ignore(conf, "clients.backoff_max", "there is no backoff (clients.backoff)", list);
+		ignore(conf, "clients.jitter", "there is no backoff (clients.backoff)", list);
+	}
+}
+
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
 {
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
 	const struct mc_decode_policy *decode = mc_decode_policy_find(s->conductor.decode_policy);
 
 	if (policy && decode && !policy->uses_seed && !decode->uses_seed && !s->trace.spread_ticks &&
-	    !mc_faults_by_rates(s))
+	    !mc_faults_by_rates(s) && !mc_clients_random(s))
 		ignore(conf, "seed", "nothing is random in this run", list);
 	if (s->cluster.prefill_group == 1)
 		ignore(conf, "cluster.prefill_chunk",
@@ -95,6 +125,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.ssd_bytes", "kv.ssd_tokens says how large the SSD tier is", list);
 	ignored_net(conf, s, list);
 	ignored_faults(conf, s, list);
+	ignored_clients(conf, s, list);
 	if (s->kv.dram_bytes)
 		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
 	if (!strcmp(s->kv.ssd_write, "never")) {

@@ -50,6 +50,8 @@ static void requests(json_t *o, const struct mc_metrics *m)
 	mc_json_int(x, "effective", m->effective);
 	mc_json_int(x, "warmup", m->warmup);
 	mc_json_int(x, "retried", m->retried);
+	mc_json_int(x, "resent", m->resent);
+	mc_json_int(x, "refusals", m->refusals);
 	x = mc_json_object(o, "rejected_by");
 	for (int i = MC_TAKEN + 1; i < MC_REFUSALS; i++)
 		mc_json_int(x, mc_refusal_name((enum mc_refusal)i), m->rejected_by[i]);

@@ -57,6 +57,9 @@ static void requests(FILE *out, const struct mc_report *report)
 		fprintf(out, ", %s failed", mc_text_grouped(m->failed, a));
 	if (m->unfinished)
 		fprintf(out, ", %s unfinished", mc_text_grouped(m->unfinished, a));
+	if (m->resent)
+		fprintf(out, "; %s refusals, sent again %s times", mc_text_grouped(m->refusals, a),
+			mc_text_grouped(m->resent, b));
 	if (m->warmup)
 		fprintf(out, "; %s in the warm-up", mc_text_grouped(m->warmup, a));
 	fprintf(out, "\n%-11s %s (%.1f %%); of the completed %.1f %% had TTFT <= %s, %.1f %% TBT <= %s\n\n",

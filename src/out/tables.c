@@ -48,7 +48,7 @@ static void row(FILE *out, const struct mc_result *all, int64_t i)
 	bool over = first && r->handover_end >= 0 && r->output > 1, done = r->outcome == MC_COMPLETED;
 
 	fprintf(out, "%" PRId64, i);
-	when(out, true, r->arrival);
+	when(out, r->arrival >= 0, r->arrival);
 	when(out, r->decided >= 0, r->decided);
 	node(out, r->prefill);
 	node(out, r->decode);
@@ -73,7 +73,7 @@ static void row(FILE *out, const struct mc_result *all, int64_t i)
 	text(out, mc_outcome_name((enum mc_outcome)r->outcome));
 	text(out, r->outcome == MC_REJECTED ? mc_refusal_name((enum mc_refusal)r->refusal) : "");
 	text(out, r->counted ? "1" : "0");
-	fprintf(out, ",%" PRIu32 "\n", r->retries);
+	fprintf(out, ",%" PRIu32 ",%" PRIu32 "\n", r->retries, r->attempts);
 }
 
 void mc_out_requests_csv(FILE *out, const struct mc_result *r)
@@ -84,7 +84,7 @@ void mc_out_requests_csv(FILE *out, const struct mc_result *r)
 	    "local_hit_tokens,remote_hit_tokens,ssd_hit_tokens,queue_s,fetch_wait_s,compute_s,load_s,"
 	    "prefill_start_s,"
 	    "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted,"
-	    "retries\n",
+	    "retries,attempts\n",
 	    out);
 	for (int64_t i = 0; i < r->n_rows; i++)
 		row(out, r, i);

@@ -3,6 +3,8 @@ UNIT_TESTS = \
 	%D%/test_answers \
 	%D%/test_belady \
 	%D%/test_ci \
+	%D%/test_clients \
+	%D%/test_clients_random \
 	%D%/test_cluster \
 	%D%/test_cluster_edges \
 	%D%/test_cluster_net \

@@ -266,12 +266,13 @@ START_TEST(tables)
 					  .ssd_source = MC_NONE,
 					  .outcome = MC_COMPLETED,
 					  .counted = true,
-					  .retries = 2};
+					  .retries = 2,
+					  .attempts = 3};
 	text = text_of(write_requests, &m.result);
 	ck_assert_ptr_nonnull(strstr(
 	    text, "\n0,0.000000001,0.050000001,1,0,,,1000,3,512,0,0,0.009999999,0.000000007,1.500000000,"
 		  "0.250000000,0.060000000,2.060000000,2.059999999,0.000000009,0.000000500,0.030000000,"
-		  "3.000000000,2.999999999,completed,,1,2\n"));
+		  "3.000000000,2.999999999,completed,,1,2,3\n"));
 	for (char *p = text; (p = strchr(p, '\n')) && p[1]; p++)
 		ck_assert_uint_eq(commas(p + 1), commas(text));
 	free(text);

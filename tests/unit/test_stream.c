@@ -34,6 +34,26 @@ START_TEST(draws_are_pinned)
 }
 END_TEST
 
+/* One number a name: pinned, even over [0, 1), and no two names agree. */
+START_TEST(single_draws)
+{
+	enum { N = 20000 };
+	static double x[N];
+	double mean;
+
+	ck_assert(mc_stream_draw(1, "clients.think", 0) == 0x1.92ba73527d48p-2);
+	for (uint64_t i = 0; i < N; i++)
+		x[i] = mc_stream_draw(3, "x", i);
+	mean = gsl_stats_mean(x, 1, N);
+	ck_assert_double_eq_tol(mean, 0.5, 0.01);
+	ck_assert_double_eq_tol(gsl_stats_variance_m(x, 1, N, mean), 1.0 / 12, 0.003);
+	ck_assert_double_eq_tol(gsl_stats_lag1_autocorrelation_m(x, 1, N, mean), 0, 0.03);
+	for (int i = 0; i < N; i++)
+		ck_assert(x[i] >= 0 && x[i] < 1);
+	ck_assert(mc_stream_draw(3, "y", 0) != x[0] && mc_stream_draw(4, "x", 0) != x[0]);
+}
+END_TEST
+
 static int compare(const void *a, const void *b)
 {
 	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
@@ -87,6 +107,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, same_name_same_draws);
 	tcase_add_test(t, draws_are_pinned);
+	tcase_add_test(t, single_draws);
 	tcase_add_test(t, names_differ);
 	tcase_add_test(t, neighbours_are_independent);
 	suite_add_tcase(s, t);
