@@ -120,6 +120,9 @@ recorded() { if [ -n "$small" ]; then echo "$experiments/../traces/sample.jsonl.
 # values: the published values of this folder, without their comments.
 values() { sed '/^#/d' "$here/published.txt"; }
 
+# paper NAME: the whole of a published curve, for drawing, where MOONCAKE_DATA has it; else nothing.
+paper() { [ ! -e "${MOONCAKE_DATA-}/paper/$1.csv" ] || echo "$MOONCAKE_DATA/paper/$1.csv"; }
+
 # row QUANTITY SETTING PUBLISHED OURS [TOLERANCE [percent|points [known]]]: tolerance in percent of the published value,
 # or in points; without one it is shown as it comes out. A miss that README explains is told, and is no failure.
 row()

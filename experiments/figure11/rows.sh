@@ -20,3 +20,12 @@ for t in conversation synthetic; do
 		shape "replicas at most" "$t, rank $rank" "${published:--}" "$ours" shape "$verdict"
 	done <"$work/most"
 done
+
+# The published lines, or the most of each rank.
+file=$(paper fig11_replica_counts)
+if [ -n "$file" ]; then
+	cp "$file" "$plot/published.csv"
+else
+	values | awk -v OFS=, 'BEGIN { print "trace,rank,time_s,replicas" }
+		{ for (i = 0; i < 2; i++) print $1, $2, i * ($1 == "synthetic" ? 1000 : 3600), $3 }' >"$plot/published.csv"
+fi

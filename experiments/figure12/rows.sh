@@ -11,8 +11,8 @@ transfer()
 	bandwidth=$(awk -v n="$tokens" -v s="$seconds" 'BEGIN { print n * 327680 / s / 1e9 }')
 }
 
-echo "gb,published_s,seconds,seconds_8x400" >"$plot/transfer.csv"
-values | while read -r gb published; do
+echo "gb,published_s,published_8x400_s,published_tcp_s,published_tcp_8x400_s,seconds,seconds_8x400" >"$plot/transfer.csv"
+values | while read -r gb published fast_published tcp fast_tcp; do
 	transfer "$gb" --set hardware=h100-x8-analytic
 	fast=$seconds
 	transfer "$gb"
@@ -21,7 +21,7 @@ values | while read -r gb published; do
 	*) tolerance=5 ;;
 	esac
 	row "transfer s" "$gb GB, 4 x 200 Gbps" "$published" "$seconds" $tolerance
-	echo "$gb,$published,$seconds,$fast" >>"$plot/transfer.csv"
+	echo "$gb,$published,$fast_published,$tcp,$fast_tcp,$seconds,$fast" >>"$plot/transfer.csv"
 done
 
 # 8 x 400 Gbps: NICs are not the limit (95 % of line rate one by one), host memory is: 118.4 to 226 GB/s on eight NICs.

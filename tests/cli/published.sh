@@ -20,6 +20,21 @@ if [ $rc -eq 0 ] && [ "$(judged "$tap_dir/small/rows.tsv")" -eq 0 ] && [ ! -s "$
 else
 	not_ok "all figures run on the sample, and none is judged" "exit $rc; $(tail -n 1 "$tap_dir/table"; cat "$tap_dir/stderr")"
 fi
+# drawn DIR: plots/run.sh says nothing, and leaves a picture of every .gp there is.
+drawn()
+{
+	sh "$MC_SRCDIR/plots/run.sh" "$1" "$tap_dir/pictures" 2>&1
+	for f in "$MC_SRCDIR"/plots/*.gp; do
+		picture=$tap_dir/pictures/$(basename "$f" .gp).svg
+		[ "$f" = "$MC_SRCDIR/plots/style.gp" ] || grep -q '</svg>' "$picture" || echo "no $picture"
+	done
+}
+refused "pictures of nothing" "expected" 2 sh "$MC_SRCDIR/plots/run.sh" "$tap_dir/nothing"
+if command -v gnuplot >/dev/null; then
+	silent "every figure is drawn without a warning" drawn "$tap_dir/small"
+else
+	skip "every figure is drawn without a warning" "gnuplot is not installed"
+fi
 if [ ! -e "$data/mooncake/conversation_trace.jsonl.zst" ] && [ ! -e "$data/mooncake/conversation_trace.jsonl" ]; then
 	refused "figures without traces" "MOONCAKE_DATA" 2 env -u MOONCAKE_DATA sh "$MC_SRCDIR/experiments/run.sh" figure09
 	skip "published figures" "MOONCAKE_DATA has no traces"
