@@ -263,7 +263,9 @@ static void intervals(const struct mc_cost *cost, const struct mc_result *r, int
 
 			/* The first interval of those that joined includes their wait: it is in r->first. */
 			for (int64_t j = 0; j < g->count && g->counted; j++)
-				add(q, pass, mc_cost_decode_ns(cost, g->batch, g->context + j * g->batch),
+				add(q, pass,
+				    (j ? 0 : g->lead) +
+					mc_cost_decode_ns(cost, g->batch, g->context + j * g->batch),
 				    j ? g->counted : g->counted - g->joined);
 		}
 	}

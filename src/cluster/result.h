@@ -10,7 +10,7 @@
 
 #include "base/time.h"
 #include "base/vec.h"
-#include "engine/decode.h"
+#include "engine/segment.h"
 #include "sched/conductor.h"
 
 enum mc_outcome {

@@ -201,6 +201,7 @@ void mc_decode_init(struct mc_decode *d, struct mc_loop *loop, const struct mc_c
 		    const struct mc_decode_params *params, const struct mc_decode_ops *ops)
 {
 	*d = (struct mc_decode){.loop = loop, .cost = cost, .params = *params, .ops = *ops};
+	mc_tbt_init(&d->tbt, cost);
 	mc_event_init(&d->step, MC_EV_DECODE_STEP, on_step);
 }
 
@@ -209,7 +210,7 @@ void mc_decode_fini(struct mc_decode *d)
 	mc_vec_fini(&d->batch);
 	mc_vec_fini(&d->segments);
 	mc_vec_fini(&d->first_intervals);
-	mc_vec_fini(&d->tails);
+	mc_tbt_fini(&d->tbt);
 }
 
 void mc_decode_announce(struct mc_decode *d, struct mc_decode_job *job)
@@ -297,61 +298,11 @@ struct mc_decode_job *mc_decode_clear(struct mc_decode *d)
 	return all.head;
 }
 
-/* Move heap[at] down until no child is longer. */
-static void tail_sift(struct mc_tail *heap, size_t n, size_t at)
-{
-	struct mc_tail moved = heap[at];
-
-	for (size_t child; (child = 2 * at + 1) < n; at = child) {
-		if (child + 1 < n && heap[child + 1].longest > heap[child].longest)
-			child++;
-		if (heap[child].longest <= moved.longest)
-			break;
-		heap[at] = heap[child];
-	}
-	heap[at] = moved;
-}
-
-static mc_time segment_interval(const struct mc_decode *d, const struct mc_segment *s, uint32_t k)
-{
-	return mc_cost_decode_ns(d->cost, s->batch, s->context + (int64_t)k * s->batch);
-}
-
-/* Contexts only grow within a segment, so its iterations never get shorter: the longest are taken from the
- * segments' ends. */
 mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job)
 {
-	uint32_t top = mc_decode_tail(job->remaining), first;
-	uint64_t intervals = 0;
-	mc_time sum = 0;
-	struct mc_tail *heap;
-	size_t n;
-
-	d->tails.n = 0;
-	mc_vec_push(&d->tails, ((struct mc_tail){job->first - job->arrived, NULL, 0}));
-	for (size_t i = job->first_segment; i < d->segments.n; i++) {
-		const struct mc_segment *s = &d->segments.at[i];
-
-		intervals += s->count;
-		if (s->count >
-		    (i == job->first_segment)) /* its first iteration belongs to the first interval */
-			mc_vec_push(&d->tails, ((struct mc_tail){segment_interval(d, s, s->count - 1), s,
-								 s->count - 1}));
-	}
-	assert(intervals == job->remaining);
-	heap = d->tails.at;
-	n = d->tails.n;
-	for (size_t i = n / 2; i-- > 0;)
-		tail_sift(heap, n, i);
-	for (uint32_t taken = 0; taken < top; taken++) {
-		sum += heap[0].longest;
-		first = heap[0].segment == &d->segments.at[job->first_segment];
-		if (heap[0].segment && heap[0].k > first)
-			heap[0].longest = segment_interval(d, heap[0].segment, --heap[0].k);
-		else
-			heap[0] = heap[--n];
-		if (n)
-			tail_sift(heap, n, 0);
-	}
-	return (sum + top / 2) / top;
+	mc_tbt_begin(&d->tbt);
+	mc_tbt_add(&d->tbt, job->first - job->arrived);
+	mc_tbt_add_segments(&d->tbt, d->segments.at + job->first_segment, d->segments.at + d->segments.n);
+	assert(d->tbt.intervals == job->remaining);
+	return mc_tbt_mean(&d->tbt);
 }

@@ -17,33 +17,10 @@
 
 #include "base/vec.h"
 #include "des/loop.h"
+#include "engine/tbt.h"
 #include "model/cost.h"
 
 struct mc_decode;
-
-/* Iterations of one unchanged batch: the k-th (from 0) of `count` takes mc_cost_decode_ns(batch, context + k
- * batch). */
-struct mc_segment {
-	mc_time start;
-	int64_t context;
-	uint32_t count, batch;
-	uint32_t counted; /* members that count for the metrics */
-	uint32_t joined;  /* of those, the ones whose first iteration is this segment's first */
-};
-
-struct mc_segments {
-	MC_VEC(struct mc_segment)
-};
-struct mc_intervals {
-	MC_VEC(mc_time)
-};
-
-/* The longest interval of a run of iterations that has not been taken yet: the k-th of its segment. */
-struct mc_tail {
-	mc_time longest;
-	const struct mc_segment *segment; /* NULL: the first interval, alone */
-	uint32_t k;
-};
 
 /* One request, embedded in its owner; the caller fills the first part. */
 struct mc_decode_job {
@@ -111,9 +88,7 @@ struct mc_decode {
 	struct mc_segments segments;
 	struct mc_intervals first_intervals; /* of counted requests */
 	mc_time busy;                        /* time in iterations of closed segments */
-	struct {
-		MC_VEC(struct mc_tail)
-	} tails; /* scratch of one TBT */
+	struct mc_tbt tbt;                   /* scratch of one TBT */
 };
 
 void mc_decode_init(struct mc_decode *d, struct mc_loop *loop, const struct mc_cost *cost,
@@ -140,12 +115,6 @@ void mc_decode_halt(struct mc_decode *d);
  * with room, and the waiting, chained by next. What they made is in `made`. Then the node is as new, but for
  * what it leaves behind. */
 struct mc_decode_job *mc_decode_clear(struct mc_decode *d);
-
-/* How many of the longest intervals make up the TBT: ceil(10 %). */
-static inline uint32_t mc_decode_tail(uint32_t intervals)
-{
-	return intervals / 10 + (intervals % 10 > 0);
-}
 
 /* TBT of a job that has just finished: mean of the longest ceil(10 %) of its `remaining` token intervals. */
 mc_time mc_decode_tbt(struct mc_decode *d, const struct mc_decode_job *job);

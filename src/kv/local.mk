@@ -16,6 +16,8 @@ libmooncake_a_SOURCES += $(KV_EVICTORS) \
 	%D%/mirror.c %D%/mirror.h \
 	%D%/order.c %D%/order.h \
 	%D%/pool.c %D%/pool.h \
+	%D%/pool_check.c %D%/pool_state.h \
+	%D%/pool_take.c \
 	%D%/replay.c %D%/replay.h \
 	%D%/run.h \
 	%D%/tree.c %D%/tree.h

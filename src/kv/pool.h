@@ -48,6 +48,7 @@ struct mc_pool_stats {
 	uint64_t lost;              /* gone with the node's memory */
 	uint64_t discarded;         /* given up on request (mc_pool_discard) */
 	uint64_t refused;           /* not stored: all else was pinned */
+	uint32_t taken;             /* blocks, now, that hold what has no name (mc_pool_take); not present */
 };
 
 /*
@@ -90,6 +91,19 @@ uint32_t mc_pool_resident(const struct mc_pool *pool, const struct mc_lease *lea
  * promised when its last lease ends will never come: it is dropped. Hence every unpinned block is resident.
  */
 void mc_pool_release(struct mc_pool *pool, struct mc_lease *lease);
+
+/*
+ * Memory that is shared with what has no name: VRAM, of which outputs and the ends of prompts take blocks,
+ * and what those leave caches prefixes. Take n more blocks, evicting as needed; false, and nothing has
+ * changed, when too much is pinned or taken already. Give n of them back.
+ */
+bool mc_pool_take(struct mc_pool *pool, uint32_t n);
+void mc_pool_give(struct mc_pool *pool, uint32_t n);
+/* Blocks that are neither pinned nor taken: what could be taken now. */
+uint32_t mc_pool_spare(const struct mc_pool *pool);
+/* By how much a lease on id[0 .. n-1] would lower that; what is spare has to suffice, or the lease is
+ * shorter. resident: leading blocks that are there. Changes nothing. */
+uint32_t mc_pool_need(const struct mc_pool *pool, const uint64_t *id, uint32_t n, uint32_t *resident);
 
 /* Give up this pool's blocks of a run, if nobody leases them and no longer prompt hangs on them. Returns how
  * many that were. The run goes with its last copy. */

@@ -1,5 +1,6 @@
 libmooncake_a_SOURCES += \
 	%D%/cost.c %D%/cost.h \
+	%D%/mixed.h \
 	%D%/pipeline.c %D%/pipeline.h \
 	%D%/roofline.c %D%/roofline.h \
 	%D%/shape.c %D%/shape.h \

@@ -336,11 +336,11 @@ END_TEST
 /* The longest output that a trace can hold has a tail of 10 %, too. */
 START_TEST(tail_of_the_longest_output)
 {
-	ck_assert_uint_eq(mc_decode_tail(1), 1);
-	ck_assert_uint_eq(mc_decode_tail(10), 1);
-	ck_assert_uint_eq(mc_decode_tail(11), 2);
-	ck_assert_uint_eq(mc_decode_tail(UINT32_MAX - 1), 429496730);
-	ck_assert_uint_eq(mc_decode_tail(UINT32_MAX), 429496730);
+	ck_assert_uint_eq(mc_tbt_tail(1), 1);
+	ck_assert_uint_eq(mc_tbt_tail(10), 1);
+	ck_assert_uint_eq(mc_tbt_tail(11), 2);
+	ck_assert_uint_eq(mc_tbt_tail(UINT32_MAX - 1), 429496730);
+	ck_assert_uint_eq(mc_tbt_tail(UINT32_MAX), 429496730);
 }
 END_TEST
 
