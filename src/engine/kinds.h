@@ -15,7 +15,9 @@ enum mc_event_kind {
 	MC_EV_DECODE_STEP,  /* an iteration boundary at which the batch changes */
 	MC_EV_FAULT,        /* something fails, is back, or is found out */
 	MC_EV_ARRIVAL,
-	MC_EV_DECIDE,    /* the Conductor has decided */
+	MC_EV_DECIDE, /* the Conductor has decided */
+	/* An iteration boundary of a coupled node: all that was sent there by now can be in the next one. */
+	MC_EV_COUPLED_STEP,
 	MC_EV_REPLICATE, /* the replication policy looks */
 	MC_EV_SAMPLE,    /* time series */
 };
