@@ -12,13 +12,14 @@
 #include "model/shape.h"
 #include "out/report.h"
 #include "out/textfmt.h"
-#include "sched/policy.h"
+#include "sched/conductor.h"
 #include "trace/format.h"
 
 static const char usage[] =
     "usage: mooncake list policies|evictors|formats|profiles|models|sinks\n"
     "\n"
-    "  policies  which prefill instance (conductor.policy), which decode node (conductor.decode_policy)\n"
+    "  policies  which prefill instance (conductor.policy), which decode node (conductor.decode_policy),\n"
+    "            who is refused (conductor.admission), by what lengths (conductor.length_predictor)\n"
     "  evictors  what leaves a full KV pool (kv.evict)\n"
     "  formats   trace formats (trace.format)\n"
     "  profiles  hardware profiles (hardware): source, ranges and errors\n"
@@ -38,6 +39,12 @@ static int list_policies(void)
 	printf("\nconductor.decode_policy\n");
 	for (const struct mc_decode_policy *const *p = mc_decode_policies; *p; p++)
 		line((*p)->name, (*p)->help);
+	printf("\nconductor.admission\n");
+	for (const struct mc_admission *const *a = mc_admissions; *a; a++)
+		line((*a)->name, (*a)->help);
+	printf("\nconductor.length_predictor\n");
+	for (const struct mc_length_predictor *const *l = mc_length_predictors; *l; l++)
+		line((*l)->name, (*l)->help);
 	return MC_OK;
 }
 

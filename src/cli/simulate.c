@@ -5,10 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/tracepath.h"
-#include "cluster/clients.h"
-#include "cluster/faults.h"
 #include "config.h"
-#include "sched/policy.h"
 
 void mc_simulation_fini(struct mc_simulation *sim)
 {
@@ -207,9 +204,5 @@ struct mc_report mc_simulation_report(const struct mc_simulation *sim)
 
 bool mc_simulation_is_random(const struct mc_simulation *sim)
 {
-	const struct mc_scenario *s = &sim->scenario;
-
-	return mc_policy_find(s->conductor.policy)->uses_seed ||
-	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks ||
-	       mc_faults_by_rates(s) || mc_clients_random(s);
+	return mc_scenario_is_random(&sim->scenario);
 }

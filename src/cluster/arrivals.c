@@ -191,6 +191,7 @@ static void waste(struct mc_cluster *c, struct mc_row *row, bool forget)
 	int64_t crossed = mc_cluster_stage_bytes(c, row);
 
 	row->wasted_s += gpu;
+	c->result->wasted_prefills++;
 	if (!forget)
 		return; /* the row itself goes on telling of it */
 	c->lost_begun_s += gpu;

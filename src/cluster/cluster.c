@@ -133,9 +133,14 @@ static int cluster_init(struct mc_cluster *c)
 	const struct mc_scenario *s = c->scenario;
 	uint32_t n_prefill = (uint32_t)(s->cluster.prefill / s->cluster.prefill_group);
 	uint32_t n_decode = (uint32_t)s->cluster.decode;
-	struct mc_conductor_params params = {s->conductor.policy,
-					     s->conductor.decode_policy,
-					     {s->conductor.balancing_threshold, (uint64_t)s->seed}};
+	uint64_t seed = (uint64_t)s->seed;
+	struct mc_conductor_params params = {
+	    .policy = s->conductor.policy,
+	    .decode_policy = s->conductor.decode_policy,
+	    .admission = s->conductor.admission,
+	    .length_predictor = s->conductor.length_predictor,
+	    .policy_params = {s->conductor.balancing_threshold, seed},
+	    .length_params = {s->conductor.length_quantile, s->conductor.length_error, seed}};
 	int rc;
 
 	mc_loop_init(&c->loop);
@@ -166,7 +171,10 @@ static int cluster_init(struct mc_cluster *c)
 	c->result->n_links = mc_fabric_links(c->fabric);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
 	rc = rc ? rc : mc_cluster_outages_init(c);
-	return rc ? rc : mc_conductor_init(&c->conductor, &params, c->err);
+	rc = rc ? rc : mc_conductor_init(&c->conductor, &params, c->err);
+	if (!rc)
+		mc_cluster_admit_init(c);
+	return rc;
 }
 
 /* Move what the parts recorded into the result. */
@@ -213,6 +221,7 @@ static void collect(struct mc_cluster *c)
 static void cluster_fini(struct mc_cluster *c)
 {
 	mc_conductor_fini(&c->conductor);
+	mc_cluster_admit_fini(c);
 	/* Takes its events out of the loop, where those of the instances are, too, when a run was cut off. */
 	mc_fabric_free(c->fabric);
 	for (uint32_t i = 0; i < c->view.n_prefill; i++)

@@ -40,6 +40,7 @@ void mc_cluster_close(struct mc_flight *f)
 
 static void finish(struct mc_flight *f)
 {
+	mc_cluster_admit_ended(f->cluster, f);
 	f->row->end = f->cluster->loop.now;
 	f->row->outcome = MC_COMPLETED;
 	mc_cluster_close(f);
@@ -61,6 +62,7 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 	f->row->fetch_wait = job->fetch_wait;
 	f->row->compute_s = job->compute_s;
 	f->row->load_s = job->load_s;
+	mc_cluster_admit_joins(c, f, job->end);
 	mc_cluster_report(c, f->row->prefill);
 	if (c->scenario->run.check)
 		mc_cluster_check_launch(c, f);
@@ -78,7 +80,7 @@ struct mc_prompt mc_cluster_prompt(const struct mc_cluster *c, const struct mc_r
 				  .arrival = row->arrival,
 				  .ttft = c->scenario->slo.ttft,
 				  .tbt = c->scenario->slo.tbt,
-				  .admit_load = 1,
+				  .admit_load = c->scenario->conductor.admit_load,
 				  .true_output = row->output};
 }
 
@@ -105,6 +107,8 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 	} else if (row->decode == MC_NONE) {
 		mc_pool_release(c->pool[row->prefill], &f->lease);
 		finish(f);
+	} else if (!mc_cluster_admit_prefilled(c, f)) {
+		return;
 	} else if (c->layerwise) {
 		mc_cluster_stream_over(c, f);
 	} else {
@@ -121,6 +125,7 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 
 	f->row->tbt = mc_decode_tbt(job->at, job);
 	mc_view_decode_run(&c->view, f->row->decode, &prompt, -1);
+	mc_view_decode_announce(&c->view, f->row->decode, &prompt, -1);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)job->context);
 	mc_cluster_answer_done(c, f);
 	if (f->decode_lease.held)
@@ -163,7 +168,8 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	struct mc_flight *f = flight_get(c);
 	uint32_t cached = mc_view_hit_tokens(&c->view, prompt, d->placed.hit);
 
-	*f = (struct mc_flight){.cluster = c, .row = row, .failed_at = MC_NONE, .prev = c->last};
+	*f = (struct mc_flight){
+	    .cluster = c, .row = row, .failed_at = MC_NONE, .transfer = MC_NONE, .prev = c->last};
 	*(c->last ? &c->last->next : &c->first) = f;
 	c->last = f;
 	f->local = d->placed.local;
@@ -181,6 +187,7 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	f->lease = mc_cluster_acquire(c, row->prefill, prompt->block, prompt->n_blocks);
 	if (row->decode != MC_NONE)
 		mc_view_decode_add(&c->view, row->decode, 1, prompt->tokens);
+	mc_cluster_admit_dispatched(c, f, prompt, d);
 	mc_prefill_submit(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }

@@ -1,4 +1,5 @@
 libmooncake_a_SOURCES += \
+	%D%/admit.c \
 	%D%/answers.c \
 	%D%/arrivals.c %D%/arrivals.h \
 	%D%/check.c \
@@ -11,6 +12,7 @@ libmooncake_a_SOURCES += \
 	%D%/fault_events.c %D%/fault_events.h \
 	%D%/faults.c %D%/faults.h \
 	%D%/limits.c \
+	%D%/loads.c %D%/loads.h \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_defs.c \
 	%D%/outage.c \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "cluster/loads.h"
 #include "cluster/verdict.h"
 #include "stat/wquant.h"
 
@@ -330,6 +331,10 @@ void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost,
 	busy(r, m);
 	stages(cost, r, m);
 	rates(s, r, &col, m);
+	m->wasted_prefills = (int64_t)r->wasted_prefills;
+	for (int64_t i = 0; i < r->n_rows; i++)
+		m->wasted_s += r->row[i].wasted_s;
+	mc_metrics_loads(s, r, m);
 	mc_verdict_steady(s, r, m);
 	mc_verdict_bottleneck(s, r, m);
 }

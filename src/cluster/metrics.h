@@ -43,6 +43,9 @@ struct mc_metrics {
 	double resent_bytes;
 	int64_t stage_bytes;
 	double stage_nic_ratio;
+	int64_t wasted_prefills;
+	double wasted_s;
+	double prefill_load_mean, decode_load_mean, load_correlation;
 	double requests_per_s, input_tokens_per_s, output_tokens_per_s;
 	double duration_s; /* from the end of the warm-up to the last event */
 	double outside_fit_ratio,

@@ -100,6 +100,20 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"prefill.fetch_wait_s_mean", "s", "time that prefill stood still for blocks of other nodes or of SSDs"},
     {"prefill.busy_ratio", "ratio",
      "engine time of all prefill nodes / (nodes x time to the last event), whole run"},
+    {"prefill.wasted", "prefills",
+     "prefills whose request was refused after them (decode_load with conductor.admission=baseline, "
+     "decode_check), whole run. What they computed stays cached"},
+    {"prefill.wasted_s", "s", "engine time of those, cache loads included"},
+    {"load.prefill_mean", "ratio",
+     "load of the prefill pool: T_queue over slo.ttft, mean of its living instances and of the samples up to "
+     "the last arrival"},
+    {"load.decode_mean", "ratio",
+     "load of the decode pool, likewise: of an instance the largest of time of an iteration with all that "
+     "have their KV there over slo.tbt, of KV that has room in VRAM or waits for it over VRAM, and of the "
+     "batch over cluster.max_batch"},
+    {"load.correlation", "ratio",
+     "Pearson's correlation of both loads over those samples; below 0: they swing in anti-phase. 0 where one "
+     "never changes"},
     {"prefill.prediction_error_s_mean", "s",
      "mean of |TTFT predicted at the decision - TTFT|, over completed prefills"},
     {"decode.busy_ratio", "ratio",

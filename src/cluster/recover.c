@@ -64,6 +64,7 @@ void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 	f->homeless = d.refusal != MC_TAKEN;
 	if (!d.refusal) {
 		mc_view_decode_add(&c->view, d.decode, 1, prompt.tokens);
+		mc_cluster_admit_rehomed(c, f);
 		if (f->stage == MC_STAGE_HANDOVER)
 			settle_in(c, f);
 	} else if (f->row->prefill_end >= 0) {
@@ -76,8 +77,12 @@ void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 /* Its decode node is lost, before its KV was there. */
 static void move(struct mc_cluster *c, struct mc_flight *f)
 {
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
+
+	mc_cluster_admit_gone(c, f);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)f->row->input);
 	if (f->stage == MC_STAGE_HANDOVER) {
+		mc_view_decode_announce(&c->view, f->row->decode, &prompt, -1);
 		c->result->outages.moves++;
 		if (f->row->prefill_end >= 0 && !retry(c, f)) {
 			drop_prompt(c, f);
@@ -149,9 +154,12 @@ static void undo(struct mc_cluster *c, struct mc_flight *f)
 
 	assert(!f->fetches);
 	count_lost(c, f);
+	mc_cluster_admit_gone(c, f);
 	if (decode != MC_NONE) {
 		if (f->stage == MC_STAGE_DECODE)
 			mc_view_decode_run(&c->view, row->decode, &prompt, -1);
+		if (f->stage != MC_STAGE_PREFILL)
+			mc_view_decode_announce(&c->view, row->decode, &prompt, -1);
 		mc_view_decode_add(&c->view, row->decode, -1, -(int64_t)row->input);
 		if (f->stage == MC_STAGE_HANDOVER)
 			mc_decode_withdraw(&c->decode[row->decode], &f->decode);

@@ -80,6 +80,7 @@ struct mc_sample {
 	/* KV in VRAM of the decode nodes, tokens: set aside for requests (from the start of their prefill to
 	 * their last token, prompt and output), and of those contexts that are in batches now. */
 	int64_t vram_reserved, vram_active;
+	double prefill_load, decode_load;  /* of the pools: sched/load.h */
 	double link_ratio_max;             /* busiest link since the last sample, share of its capacity */
 	uint32_t link_max;                 /* which */
 	uint64_t input_tokens, hit_tokens; /* of requests dispatched so far */
@@ -111,6 +112,7 @@ struct mc_result {
 	double ssd_read_bytes, ssd_written_bytes; /* those of transfers that have begun */
 	double
 	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
+	uint64_t wasted_prefills;     /* of requests that were refused after it */
 	uint64_t write_backs;         /* answers whose KV a later prompt can find */
 	uint64_t write_back_homeless; /* of those that prefill instances need: none had the prompt any more */
 	uint64_t replica_copies, replica_dropped_blocks; /* by the replication policy: begun; given up */

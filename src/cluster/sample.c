@@ -1,5 +1,6 @@
 /* One row of the time series: what the cluster looks like now. */
 #include "cluster/state.h"
+#include "sched/load.h"
 
 static void sample_prefill(const struct mc_cluster *c, struct mc_sample *s)
 {
@@ -108,6 +109,9 @@ void mc_cluster_sample(struct mc_cluster *c)
 	struct mc_sample s = {
 	    .at = c->loop.now, .input_tokens = c->input_tokens, .hit_tokens = c->hit_tokens};
 
+	c->view.now = c->loop.now;
+	s.prefill_load = mc_load_prefill_pool(&c->view, c->scenario->slo.ttft);
+	s.decode_load = mc_load_decode_pool(&c->view, c->scenario->slo.tbt);
 	sample_prefill(c, &s);
 	sample_pools(c, &s);
 	sample_decode(c, &s);

@@ -6,7 +6,7 @@
 #include "cluster/clients.h"
 #include "cluster/faults.h"
 #include "kv/evict.h"
-#include "sched/policy.h"
+#include "sched/conductor.h"
 #include "trace/format.h"
 
 static const char *const *policy_names(void)
@@ -17,6 +17,23 @@ static const char *const *policy_names(void)
 static const char *const *decode_policy_names(void)
 {
 	return mc_decode_policies_names;
+}
+
+static const char *const *admission_names(void)
+{
+	return mc_admissions_names;
+}
+
+static const char *const *check_names(void)
+{
+	static const char *const names[] = {"auto", "on", "off", NULL};
+
+	return names;
+}
+
+static const char *const *length_predictor_names(void)
+{
+	return mc_length_predictors_names;
 }
 
 static const char *const *evictor_names(void)
@@ -206,6 +223,20 @@ const struct mc_field mc_scenario_fields[] = {
      "copies of the replication policy under way at most, and begun at one look", NULL},
     {"conductor.decode_policy", MC_F_CHOICE, AT(conductor.decode_policy), "least-loaded", 0, 0, "",
      "choice of the decode node", decode_policy_names},
+    {"conductor.admission", MC_F_CHOICE, AT(conductor.admission), "none", 0, 0, "",
+     "which requests are refused under overload, and when (`list policies`)", admission_names},
+    {"conductor.admit_load", MC_F_REAL, AT(conductor.admit_load), "1", 0, 1e6, "",
+     "predicted TTFT or TBT over its objective, or KV over VRAM, above which a request is refused", NULL},
+    {"conductor.decode_check", MC_F_CHOICE, AT(conductor.decode_check), "auto", 0, 0, "",
+     "decode nodes refuse what would miss slo.tbt, or has no room, when its KV is there. auto: with any "
+     "admission but none",
+     check_names},
+    {"conductor.length_predictor", MC_F_CHOICE, AT(conductor.length_predictor), "class-mean", 0, 0, "",
+     "output lengths for conductor.admission=predict-length (`list policies`)", length_predictor_names},
+    {"conductor.length_error", MC_F_REAL, AT(conductor.length_error), "0.5", 0, 10, "",
+     "noisy-oracle: standard deviation of the logarithm of predicted over true length", NULL},
+    {"conductor.length_quantile", MC_F_REAL, AT(conductor.length_quantile), "0.9", 0, 1, "",
+     "quantile: which one", NULL},
     {"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT", NULL},
     {"slo.tbt", MC_F_TIME, AT(slo.tbt), "100ms", 0, 1e9, "s", "objective of TBT", NULL},
     {"clients.mode", MC_F_CHOICE, AT(clients.mode), "open", 0, 0, "",
@@ -307,4 +338,13 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 	if (mc_clients_check(s, err))
 		return MC_USAGE;
 	return mc_faults_check(s, err);
+}
+
+bool mc_scenario_is_random(const struct mc_scenario *s)
+{
+	return mc_policy_find(s->conductor.policy)->uses_seed ||
+	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks ||
+	       (mc_admission_find(s->conductor.admission)->uses_length &&
+		mc_length_predictor_find(s->conductor.length_predictor)->uses_error) ||
+	       mc_faults_by_rates(s) || mc_clients_random(s);
 }

@@ -62,6 +62,8 @@ struct mc_scenario {
 	} kv;
 	struct {
 		char *policy, *decode_policy;
+		char *admission, *decode_check, *length_predictor;
+		double admit_load, length_error, length_quantile;
 		double balancing_threshold;
 		int64_t replicas, replica_heat,
 		    replica_transfers; /* the replication policy; replicas 0: off */
@@ -96,6 +98,9 @@ extern const struct mc_field mc_scenario_fields[];
 
 /* The reader's parameters of a scenario; strings are borrowed. */
 struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s);
+
+/* Is anything of it random? If not, all seeds give the same. */
+bool mc_scenario_is_random(const struct mc_scenario *s);
 
 /* What no single field can tell: a cluster that can exist, units that fit together. Names the key. */
 int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err);

@@ -12,6 +12,7 @@
 #include "engine/prefill.h"
 #include "net/fabric.h"
 #include "sched/conductor.h"
+#include "sched/horizon.h"
 #include "trace/turns.h"
 
 #define MC_CLUSTER_SAMPLES 1000000 /* rows of a time series, at most; even */
@@ -68,6 +69,8 @@ struct mc_flight {
 	enum mc_stage stage;
 	bool homeless;  /* no decode instance was left for it: another is looked for at the end of prefill */
 	double sending; /* bytes of its hand-over */
+	uint32_t transfer; /* its hand-over, under way; MC_NONE */
+	struct mc_horizon_entry horizon;
 	int64_t stream; /* bytes/s at which its prefill makes what is streamed; 0: no stream, or no longer */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
@@ -120,6 +123,8 @@ struct mc_cluster {
 	struct mc_decode *decode;
 	struct mc_view view;
 	struct mc_conductor conductor;
+	struct mc_horizon *horizon; /* NULL: admission asks for none */
+	bool decode_check;          /* by decode nodes, of what has all its KV there */
 	struct mc_ssd *ssd;         /* by node; NULL: no SSD tier */
 	struct mc_chains evicted;   /* of the pool that was leased from last */
 	uint32_t ssds;              /* nodes that have one */
@@ -279,6 +284,21 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request);
 void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job);
+
+/* admit.c: what admission needs to know of a flight: it was dispatched, will join decode then, has got
+ * another decode node, is gone before its end, is at its end. */
+void mc_cluster_admit_init(struct mc_cluster *c);
+void mc_cluster_admit_fini(struct mc_cluster *c);
+void mc_cluster_admit_dispatched(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
+				 const struct mc_decision *d);
+void mc_cluster_admit_joins(struct mc_cluster *c, struct mc_flight *f, mc_time at);
+void mc_cluster_admit_rehomed(struct mc_cluster *c, struct mc_flight *f);
+void mc_cluster_admit_gone(struct mc_cluster *c, struct mc_flight *f);
+void mc_cluster_admit_ended(struct mc_cluster *c, struct mc_flight *f);
+/* May it go on, now that its prompt is computed, that all its KV is at its decode node? If not, the flight is
+ * over. */
+bool mc_cluster_admit_prefilled(struct mc_cluster *c, struct mc_flight *f);
+bool mc_cluster_admit_arrived(struct mc_cluster *c, struct mc_flight *f);
 
 /* limits.c: MC_USAGE, with the key, when the trace cannot be run on this cluster. */
 int mc_cluster_limits(struct mc_cluster *c);

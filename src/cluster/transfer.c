@@ -143,17 +143,21 @@ static void on_handover(void *arg, uint32_t transfer)
 	uint32_t node = mc_view_decode_node(&c->view, row->decode);
 
 	(void)transfer;
-	mc_view_decode_run(&c->view, row->decode, &prompt, 1);
-	f->stage = MC_STAGE_DECODE;
+	f->transfer = MC_NONE;
 	row->handover_end = c->loop.now;
 	mc_cluster_stream_over(c, f);
 	c->view.node[row->prefill].sends--;
-	mc_pool_release(c->pool[row->prefill], &f->lease);
 	if (f->decode_lease.held > f->sent_from)
 		mc_pool_commit(c->pool[node], &f->decode_lease, f->sent_from, f->decode_lease.held);
 	if (c->write_through)
 		mc_cluster_ssd_store(c, node, c->trace->block + c->trace->first[row - c->result->row],
 				     f->decode_lease.held);
+	if (!mc_cluster_admit_arrived(c, f))
+		return;
+	f->stage = MC_STAGE_DECODE;
+	mc_pool_release(c->pool[row->prefill], &f->lease);
+	mc_view_decode_run(&c->view, row->decode, &prompt, 1);
+	mc_cluster_admit_joins(c, f, c->loop.now);
 	mc_decode_arrive(&c->decode[row->decode], &f->decode);
 }
 
@@ -164,6 +168,7 @@ static void on_not_handed_over(void *arg, uint32_t transfer)
 	struct mc_cluster *c = f->cluster;
 	double left = mc_cluster_broken(c, transfer, f->sending);
 
+	f->transfer = MC_NONE;
 	mc_cluster_stream_over(c, f);
 	c->view.node[f->row->prefill].sends--;
 	c->crossed -= left;
@@ -174,11 +179,13 @@ void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f)
 {
 	const struct mc_trace *t = c->trace;
 	int64_t request = f->row - c->result->row;
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 	uint32_t node = mc_view_decode_node(&c->view, f->row->decode);
 
 	if (c->pool[node] && c->caching)
 		f->decode_lease = mc_cluster_acquire(c, node, t->block + t->first[request],
 						     (uint32_t)mc_trace_blocks(t, request));
+	mc_view_decode_announce(&c->view, f->row->decode, &prompt, 1);
 	mc_decode_announce(&c->decode[f->row->decode], &f->decode);
 }
 
@@ -213,5 +220,5 @@ void mc_cluster_hand_over(struct mc_cluster *c, struct mc_flight *f, mc_time pro
 	c->result->handover_bytes += bytes;
 	c->crossed += bytes;
 	sending(c, f, bytes, produce_end);
-	mc_fabric_start(c->fabric, &spec);
+	f->transfer = mc_fabric_start(c->fabric, &spec);
 }

@@ -236,6 +236,24 @@ void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job)
 	}
 }
 
+mc_time mc_decode_forecast(const struct mc_decode *d, const struct mc_decode_job *job)
+{
+	int64_t batch = (int64_t)d->batch.n + d->ready.n + 1,
+		context = d->context + (int64_t)d->batch.n * d->cursor + job->context;
+
+	for (const struct mc_decode_job *r = d->ready.head; r; r = r->next)
+		context += r->context;
+	for (const struct mc_decode_job *r = d->coming.head; r; r = r->next) {
+		if (r->arrived < 0)
+			continue;
+		batch++;
+		context += r->context;
+	}
+	if (job->admitted < 0 || (d->params.max_batch && batch > d->params.max_batch))
+		return MC_TIME_MAX;
+	return mc_cost_decode_ns(d->cost, batch, context);
+}
+
 void mc_decode_withdraw(struct mc_decode *d, struct mc_decode_job *job)
 {
 	assert(job->arrived < 0);

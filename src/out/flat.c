@@ -70,6 +70,8 @@ enum mc_better mc_flat_better(const char *key)
 					  "prefill.queue_s_mean",
 					  "prefill.fetch_wait_s_mean",
 					  "prefill.prediction_error_s_mean",
+					  "prefill.wasted",
+					  "prefill.wasted_s",
 					  "requests.rejected",
 					  "requests.failed",
 					  "requests.unfinished",

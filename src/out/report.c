@@ -4,7 +4,7 @@
 
 #include "cluster/clients.h"
 #include "cluster/faults.h"
-#include "sched/policy.h"
+#include "sched/conductor.h"
 
 const struct mc_sink *mc_sink_find(const char *name)
 {
@@ -107,13 +107,30 @@ static void ignored_clients(const struct mc_conf *conf, const struct mc_scenario
 	}
 }
 
+static void ignored_admission(const struct mc_conf *conf, const struct mc_scenario *s,
+			      struct mc_ignored_list *list)
+{
+	const struct mc_admission *a = mc_admission_find(s->conductor.admission);
+	const struct mc_length_predictor *l = mc_length_predictor_find(s->conductor.length_predictor);
+	bool length = a && a->uses_length;
+
+	if (a && !a->judges)
+		ignore(conf, "conductor.admit_load", "nothing is refused for load (conductor.admission)",
+		       list);
+	if (!length)
+		ignore(conf, "conductor.length_predictor",
+		       "this conductor.admission does not ask for output lengths", list);
+	if (!length || (l && !l->uses_error))
+		ignore(conf, "conductor.length_error", "only the predictor noisy-oracle reads it", list);
+	if (!length || (l && !l->uses_quantile))
+		ignore(conf, "conductor.length_quantile", "only the predictor quantile reads it", list);
+}
+
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
 {
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
-	const struct mc_decode_policy *decode = mc_decode_policy_find(s->conductor.decode_policy);
 
-	if (policy && decode && !policy->uses_seed && !decode->uses_seed && !s->trace.spread_ticks &&
-	    !mc_faults_by_rates(s) && !mc_clients_random(s))
+	if (!mc_scenario_is_random(s))
 		ignore(conf, "seed", "nothing is random in this run", list);
 	if (s->cluster.prefill_group == 1)
 		ignore(conf, "cluster.prefill_chunk",
@@ -123,6 +140,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 		ignore(conf, "kv.vram_bytes", "kv.vram_tokens says how much VRAM holds", list);
 	if (s->kv.ssd_tokens)
 		ignore(conf, "kv.ssd_bytes", "kv.ssd_tokens says how large the SSD tier is", list);
+	ignored_admission(conf, s, list);
 	ignored_net(conf, s, list);
 	ignored_faults(conf, s, list);
 	ignored_clients(conf, s, list);

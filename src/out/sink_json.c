@@ -111,10 +111,16 @@ static void engines(json_t *o, const struct mc_metrics *m)
 	mc_json_real(x, "fetch_wait_s_mean", m->fetch_wait_s_mean);
 	mc_json_real(x, "prediction_error_s_mean", m->ttft_error_mean_s);
 	mc_json_real(x, "busy_ratio", m->prefill_busy_ratio);
+	mc_json_int(x, "wasted", m->wasted_prefills);
+	mc_json_real(x, "wasted_s", m->wasted_s);
 	x = mc_json_object(o, "decode");
 	mc_json_real(x, "busy_ratio", m->decode_busy_ratio);
 	mc_json_real(x, "batch_mean", m->batch_mean);
 	mc_json_int(x, "iterations", m->iterations);
+	x = mc_json_object(o, "load");
+	mc_json_real(x, "prefill_mean", m->prefill_load_mean);
+	mc_json_real(x, "decode_mean", m->decode_load_mean);
+	mc_json_real(x, "correlation", m->load_correlation);
 }
 
 static void network(json_t *o, const struct mc_result *r, const struct mc_metrics *m)

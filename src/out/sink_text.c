@@ -160,6 +160,11 @@ static void parts(FILE *out, const struct mc_report *report)
 	    100 * m->prefill_busy_ratio);
 	fprintf(out, "%-11s batch %.1f, %s iterations; %.1f %% busy\n", "decode", m->batch_mean,
 		mc_text_grouped(m->iterations, n), 100 * m->decode_busy_ratio);
+	if (m->rejected)
+		fprintf(out,
+			"%-11s prefill %.2f, decode %.2f, correlation %.2f; %s prefills wasted, %.1f s\n",
+			"loads", m->prefill_load_mean, m->decode_load_mean, m->load_correlation,
+			mc_text_grouped(m->wasted_prefills, n), m->wasted_s);
 	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%", "network",
 		mc_units_format_bytes(m->network_bytes, a), link, 100 * m->busiest_link_ratio);
 	if (r->n_rack_links)

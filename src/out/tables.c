@@ -97,7 +97,7 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 	      "decode_batch_max,decode_iteration_max_s,decode_kv_ratio_max,link_ratio_max,link_max,input_"
 	      "tokens,hit_tokens,"
 	      "hit_ratio,pool_used_blocks,pool_blocks,ssd_used_blocks,ssd_blocks,vram_reserved_tokens,vram_"
-	      "active_tokens,prefill_down,decode_down\n",
+	      "active_tokens,prefill_down,decode_down,prefill_load,decode_load\n",
 	      out);
 	for (size_t i = 0; i < r->samples.n; i++) {
 		const struct mc_sample *s = &r->samples.at[i];
@@ -116,8 +116,9 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64, s->input_tokens,
 			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
 			s->pool_used_blocks, s->pool_blocks);
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%u,%u\n", s->ssd_used_blocks,
-			s->ssd_blocks, s->vram_reserved, s->vram_active, s->prefill_down, s->decode_down);
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%u,%u,%.6f,%.6f\n",
+			s->ssd_used_blocks, s->ssd_blocks, s->vram_reserved, s->vram_active, s->prefill_down,
+			s->decode_down, s->prefill_load, s->decode_load);
 	}
 }
 

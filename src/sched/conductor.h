@@ -7,36 +7,23 @@
 #define MC_SCHED_CONDUCTOR_H
 
 #include "base/err.h"
+#include "sched/admission.h"
+#include "sched/decision.h"
+#include "sched/length.h"
 #include "sched/policy.h"
 
-enum mc_refusal {
-	MC_TAKEN = 0,
-	MC_REFUSED_DECODE_CAPACITY, /* prompt and output exceed the KV memory of any decode instance */
-	MC_REFUSED_NO_INSTANCE,     /* all prefill or all decode instances are down */
-	MC_REFUSED_PREFILL_LOAD,    /* admission: TTFT would miss its objective */
-	MC_REFUSED_DECODE_LOAD,     /* admission: the decode pool is full, or will be */
-	MC_REFUSED_DECODE_CHECK,    /* double check at the decode instance, with all KV there */
-	MC_REFUSALS,
-};
-
-/* "decode_capacity" ...: the key below rejected_by. */
-const char *mc_refusal_name(enum mc_refusal r);
-
-struct mc_decision {
-	enum mc_refusal refusal;
-	struct mc_score placed; /* prefill instance, hits, source, predicted times */
-	uint32_t decode;        /* instance */
-};
-
 struct mc_conductor_params {
-	const char *policy, *decode_policy;
+	const char *policy, *decode_policy, *admission, *length_predictor;
 	struct mc_policy_params policy_params;
+	struct mc_length_params length_params;
 };
 
 struct mc_conductor {
 	const struct mc_policy *policy;
 	const struct mc_decode_policy *decode_policy;
-	void *policy_state, *decode_state;
+	const struct mc_admission *admission;
+	const struct mc_length_predictor *length; /* NULL: admission asks for none */
+	void *policy_state, *decode_state, *length_state;
 };
 
 /* Unknown names are errors (MC_USAGE). */
@@ -44,6 +31,11 @@ int mc_conductor_init(struct mc_conductor *c, const struct mc_conductor_params *
 void mc_conductor_fini(struct mc_conductor *c);
 void mc_conductor_decide(struct mc_conductor *c, const struct mc_view *view, const struct mc_prompt *prompt,
 			 struct mc_decision *out);
+/* The prefill of a request that goes on to decode has ended: may it? */
+enum mc_refusal mc_conductor_prefilled(const struct mc_conductor *c, const struct mc_view *view,
+				       const struct mc_prompt *prompt, uint32_t decode);
+/* The output of a request has ended, with so many tokens. */
+void mc_conductor_observe(struct mc_conductor *c, const struct mc_prompt *prompt, uint32_t output);
 /* Another decode instance for a request whose first one was lost before it began there; out->placed is left
  * as it is. */
 void mc_conductor_decide_decode(struct mc_conductor *c, const struct mc_view *view,

@@ -51,26 +51,25 @@ void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t
 
 	d->batch += batch;
 	d->context += context;
-	view->pool.batch += batch;
-	view->pool.context += context;
 	assert(d->batch >= 0 && d->context >= 0);
 	d->load = d->batch ? mc_cost_decode_ns(view->cost, d->batch, d->context) : 0;
 	if (!view->node[mc_view_decode_node(view, i)].down)
 		mc_rank_set(&view->decode_rank, i, d->load);
 }
 
-static void run(struct mc_view_decode *d, const struct mc_prompt *p, int sign)
+void mc_view_decode_announce(struct mc_view *view, uint32_t i, const struct mc_prompt *p, int sign)
 {
-	d->running += sign;
-	d->running_context += sign * (int64_t)p->tokens;
-	d->running_kv += sign * mc_prompt_kv(p);
-	assert(d->running >= 0 && d->running_context >= 0 && d->running_kv >= 0);
+	view->decode[i].kv += sign * mc_prompt_kv(p);
+	assert(view->decode[i].kv >= 0);
 }
 
 void mc_view_decode_run(struct mc_view *view, uint32_t i, const struct mc_prompt *p, int sign)
 {
-	run(&view->decode[i], p, sign);
-	run(&view->pool, p, sign);
+	struct mc_view_decode *d = &view->decode[i];
+
+	d->running += sign;
+	d->running_context += sign * (int64_t)p->tokens;
+	assert(d->running >= 0 && d->running_context >= 0);
 }
 
 uint32_t mc_view_living_from(const struct mc_view_living *l, uint32_t number)

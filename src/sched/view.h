@@ -40,12 +40,12 @@ struct mc_view_living {
 
 /* A decode instance, with the requests assigned to it, those still in prefill included. */
 struct mc_view_decode {
-	int64_t batch;   /* requests */
-	int64_t context; /* prompt tokens of them all */
-	mc_time load;    /* predicted iteration time of that batch */
-	/* Of those, the requests whose KV has all come, with prompt tokens, and tokens of KV that they will
-	 * have with their last token, at most. */
-	int64_t running, running_context, running_kv;
+	int64_t batch;                    /* requests */
+	int64_t context;                  /* prompt tokens of them all */
+	mc_time load;                     /* predicted iteration time of that batch */
+	int64_t running, running_context; /* of those, the requests whose KV has all come */
+	int64_t kv; /* tokens of KV, with its last token, of those that have room in VRAM or wait for it: from
+		       the start of prefill on */
 };
 
 /* Whose cached blocks a prefill instance may fetch: a view's node groups in the tree up to here. */
@@ -54,6 +54,8 @@ enum mc_sources {
 	MC_SOURCES_PREFILL, /* those of prefill instances: group 0 */
 	MC_SOURCES_ALL,     /* those of decode instances as well: groups 0 and 1 */
 };
+
+struct mc_horizon;
 
 struct mc_view {
 	mc_time now;
@@ -70,9 +72,10 @@ struct mc_view {
 	uint32_t ssd; /* the SSD of node k is node ssd + k of the tree; MC_NONE: there are none. Decode
 	instances have one only where they are sources */
 	struct mc_view_living prefill_living, decode_living;
-	struct mc_rank prefill_rank; /* by free_at; those that are down last */
-	struct mc_rank decode_rank;  /* by load; likewise */
-	struct mc_view_decode pool;  /* all decode instances; without `load` */
+	struct mc_rank prefill_rank;      /* by free_at; those that are down last */
+	struct mc_rank decode_rank;       /* by load; likewise */
+	int64_t max_batch;                /* requests of a decode iteration; 0: no limit */
+	const struct mc_horizon *horizon; /* who decodes when; NULL: nobody asks */
 };
 
 /* A request as a Conductor sees it. */
@@ -104,6 +107,8 @@ void mc_view_fini(struct mc_view *view);
 /* For the composition roots: what changed. O(log instances). */
 void mc_view_prefill_set(struct mc_view *view, uint32_t i, mc_time free_at);
 void mc_view_decode_add(struct mc_view *view, uint32_t i, int64_t batch, int64_t context);
+/* A request is announced to its instance: it takes room (1), or gives it up (-1). */
+void mc_view_decode_announce(struct mc_view *view, uint32_t i, const struct mc_prompt *p, int sign);
 /* All KV of a request has come (1), or it has ended (-1). */
 void mc_view_decode_run(struct mc_view *view, uint32_t i, const struct mc_prompt *p, int sign);
 /* A node is known to be down, or up again. O(nodes). */

@@ -1,0 +1,123 @@
+/*
+ * Admission after the Conductor's decision (sched/admission.h): who decodes when, for rules that predict; and
+ * refusals of requests whose prompt is computed, by the rule when prefill ends, or by the decode node itself
+ * when all KV is there (the double check; report, section 3). Their prefill is wasted, but for what later
+ * prompts find cached.
+ */
+#include <string.h>
+
+#include "cluster/state.h"
+#include "sched/horizon.h"
+
+void mc_cluster_admit_init(struct mc_cluster *c)
+{
+	const char *check = c->scenario->conductor.decode_check;
+
+	c->decode_check = !strcmp(check, "on") || (!strcmp(check, "auto") && c->conductor.admission->judges);
+	c->view.max_batch = c->scenario->cluster.max_batch;
+	if (c->conductor.admission->uses_horizon)
+		c->horizon = mc_horizon_new(c->view.n_decode);
+	c->view.horizon = c->horizon;
+}
+
+void mc_cluster_admit_fini(struct mc_cluster *c)
+{
+	mc_horizon_free(c->horizon);
+}
+
+void mc_cluster_admit_dispatched(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
+				 const struct mc_decision *d)
+{
+	if (!c->horizon || d->decode == MC_NONE)
+		return;
+	f->horizon.decode = d->decode;
+	f->horizon.starts = mc_admission_starts(&c->view, d);
+	f->horizon.joins = mc_admission_joins(&c->view, d);
+	mc_horizon_add(c->horizon, &f->horizon, prompt, d->length);
+}
+
+void mc_cluster_admit_joins(struct mc_cluster *c, struct mc_flight *f, mc_time at)
+{
+	if (c->horizon)
+		mc_horizon_move(c->horizon, &f->horizon, f->row->prefill_start, at);
+}
+
+void mc_cluster_admit_rehomed(struct mc_cluster *c, struct mc_flight *f)
+{
+	if (c->horizon)
+		mc_horizon_rehome(c->horizon, &f->horizon, f->row->decode);
+}
+
+void mc_cluster_admit_gone(struct mc_cluster *c, struct mc_flight *f)
+{
+	if (c->horizon)
+		mc_horizon_remove(c->horizon, &f->horizon);
+}
+
+void mc_cluster_admit_ended(struct mc_cluster *c, struct mc_flight *f)
+{
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
+
+	mc_cluster_admit_gone(c, f);
+	if (c->horizon && f->row->handover_end >= 0)
+		mc_horizon_note(c->horizon, c->loop.now - f->row->handover_end, f->row->output - 1);
+	mc_conductor_observe(&c->conductor, &prompt, f->row->output);
+}
+
+/* Its hand-over, of which some is under way, stops. */
+static void stop_sending(struct mc_cluster *c, struct mc_flight *f)
+{
+	double left;
+
+	if (f->transfer == MC_NONE)
+		return;
+	left = f->sending - mc_fabric_cancel(c->fabric, f->transfer);
+	f->transfer = MC_NONE;
+	c->broken++;
+	mc_cluster_stream_over(c, f);
+	c->view.node[f->row->prefill].sends--;
+	c->crossed -= left;
+	c->result->handover_bytes -= left;
+}
+
+/* Its prompt is computed, its decode node has not begun. */
+static void refuse(struct mc_cluster *c, struct mc_flight *f, enum mc_refusal why)
+{
+	struct mc_row *row = f->row;
+	struct mc_prompt prompt = mc_cluster_prompt(c, row);
+
+	stop_sending(c, f);
+	mc_view_decode_add(&c->view, row->decode, -1, -(int64_t)row->input);
+	mc_view_decode_announce(&c->view, row->decode, &prompt, -1);
+	mc_decode_withdraw(&c->decode[row->decode], &f->decode);
+	if (f->decode_lease.held)
+		mc_pool_release(c->pool[mc_view_decode_node(&c->view, row->decode)], &f->decode_lease);
+	if (f->lease.held)
+		mc_pool_release(c->pool[row->prefill], &f->lease);
+	mc_cluster_admit_gone(c, f);
+	mc_cluster_close(f);
+	mc_cluster_refuse(c, row - c->result->row, why);
+}
+
+bool mc_cluster_admit_prefilled(struct mc_cluster *c, struct mc_flight *f)
+{
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
+	enum mc_refusal why;
+
+	c->view.now = c->loop.now;
+	why = mc_conductor_prefilled(&c->conductor, &c->view, &prompt, f->row->decode);
+	if (why)
+		refuse(c, f, why);
+	return !why;
+}
+
+bool mc_cluster_admit_arrived(struct mc_cluster *c, struct mc_flight *f)
+{
+	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
+
+	if (!c->decode_check || !prompt.tbt ||
+	    mc_decode_forecast(&c->decode[f->row->decode], &f->decode) <= prompt.tbt)
+		return true;
+	refuse(c, f, MC_REFUSED_DECODE_CHECK);
+	return false;
+}
