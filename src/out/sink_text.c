@@ -117,6 +117,17 @@ static void faults(FILE *out, const struct mc_report *report)
 		mc_text_grouped((int64_t)f->failed_fetches, c));
 }
 
+/* Of the pools, where they had anything refused. */
+static void loads(FILE *out, const struct mc_metrics *m)
+{
+	char n[MC_GROUPED];
+
+	if (m->rejected)
+		fprintf(out, "%-11s prefill %.2f, decode %.2f, correlation %.2f; %s prefills wasted, %.1f s\n",
+			"loads", m->prefill_load_mean, m->decode_load_mean, m->load_correlation,
+			mc_text_grouped(m->wasted_prefills, n), m->wasted_s);
+}
+
 static void parts(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
@@ -160,11 +171,7 @@ static void parts(FILE *out, const struct mc_report *report)
 	    100 * m->prefill_busy_ratio);
 	fprintf(out, "%-11s batch %.1f, %s iterations; %.1f %% busy\n", "decode", m->batch_mean,
 		mc_text_grouped(m->iterations, n), 100 * m->decode_busy_ratio);
-	if (m->rejected)
-		fprintf(out,
-			"%-11s prefill %.2f, decode %.2f, correlation %.2f; %s prefills wasted, %.1f s\n",
-			"loads", m->prefill_load_mean, m->decode_load_mean, m->load_correlation,
-			mc_text_grouped(m->wasted_prefills, n), m->wasted_s);
+	loads(out, m);
 	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%", "network",
 		mc_units_format_bytes(m->network_bytes, a), link, 100 * m->busiest_link_ratio);
 	if (r->n_rack_links)

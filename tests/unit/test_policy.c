@@ -421,7 +421,8 @@ END_TEST
 /* Refused is what no decode node could hold, to the token; a single output token needs no decode node. */
 START_TEST(conductor_decides)
 {
-	struct mc_conductor_params params = {"kvcache-centric", "least-loaded", "none", "oracle", {1.5, 1}, {0}};
+	struct mc_conductor_params params = {
+	    "kvcache-centric", "least-loaded", "none", "oracle", {1.5, 1}, {0}};
 	struct world w;
 	struct mc_prompt p = telling_world(&w);
 	struct mc_conductor c;
