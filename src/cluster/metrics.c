@@ -159,6 +159,7 @@ static void add_completed(const struct mc_scenario *s, const struct mc_row *row,
 	m->effective += ttft_met && tbt_met;
 	m->by_length[class].effective += ttft_met && tbt_met;
 	m->output_tokens += row->output;
+	m->effective_tokens += ttft_met && tbt_met ? row->output : 0;
 	put(col, E2E, class, row->end - row->arrival);
 	if (row->output < 2)
 		return;
@@ -302,6 +303,8 @@ static void rates(const struct mc_scenario *s, const struct mc_result *r, const 
 	m->requests_per_s = ratio((double)m->completed, m->duration_s);
 	m->input_tokens_per_s = ratio((double)col->prefill_tokens, m->duration_s);
 	m->output_tokens_per_s = ratio((double)m->output_tokens, m->duration_s);
+	m->goodput_requests_per_s = ratio((double)m->effective, m->duration_s);
+	m->goodput_tokens_per_s = ratio((double)m->effective_tokens, m->duration_s);
 }
 
 void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_result *r,

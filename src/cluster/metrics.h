@@ -30,8 +30,9 @@ struct mc_metrics {
 	int64_t ttft_met, tbt_met;                                            /* completed requests */
 	double effective_ratio;
 	int64_t input_tokens, hit_tokens, local_hit_tokens, remote_hit_tokens,
-	    ssd_hit_tokens;    /* dispatched, counted requests */
-	int64_t output_tokens; /* of completed requests */
+	    ssd_hit_tokens;       /* dispatched, counted requests */
+	int64_t output_tokens;    /* of completed requests */
+	int64_t effective_tokens; /* of those, of effective ones */
 	double hit_ratio;
 	double compute_s_mean, gpu_time_s_mean, queue_s_mean, fetch_wait_s_mean; /* a completed prefill */
 	double ttft_error_mean_s; /* mean of |predicted - actual| TTFT */
@@ -47,6 +48,7 @@ struct mc_metrics {
 	double wasted_s;
 	double prefill_load_mean, decode_load_mean, load_correlation;
 	double requests_per_s, input_tokens_per_s, output_tokens_per_s;
+	double goodput_requests_per_s, goodput_tokens_per_s;
 	double duration_s; /* from the end of the warm-up to the last event */
 	double outside_fit_ratio,
 	    outside_trust_ratio; /* share of counted requests beyond the profile's ranges */

@@ -161,6 +161,8 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"throughput.requests_per_s", "1/s", "completed requests / duration"},
     {"throughput.input_tokens_per_s", "1/s", "prompt tokens of completed prefills / duration"},
     {"throughput.output_tokens_per_s", "1/s", "output tokens of completed requests / duration"},
+    {"throughput.goodput_requests_per_s", "1/s", "effective requests / duration"},
+    {"throughput.goodput_tokens_per_s", "1/s", "output tokens of effective requests / duration"},
     {"duration_s", "s", "simulated time from the end of run.warmup to the last event of a request"},
     {"events", "events", "events that the simulator handled; work done, no property of the cluster"},
     {"steady.is_steady", "true/false",

@@ -33,6 +33,7 @@ static const struct shown lines[] = {
     {"decode batch mean", "decode.batch_mean", 1, 1},
     {"KV moved, TB", "network.bytes", 1e-12, 2},
     {"requests/s", "throughput.requests_per_s", 1, 2},
+    {"goodput, requests/s", "throughput.goodput_requests_per_s", 1, 2},
 };
 
 static double value(const struct mc_comparison *c, size_t column, const char *key)

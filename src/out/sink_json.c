@@ -139,6 +139,8 @@ static void network(json_t *o, const struct mc_result *r, const struct mc_metric
 	mc_json_real(x, "requests_per_s", m->requests_per_s);
 	mc_json_real(x, "input_tokens_per_s", m->input_tokens_per_s);
 	mc_json_real(x, "output_tokens_per_s", m->output_tokens_per_s);
+	mc_json_real(x, "goodput_requests_per_s", m->goodput_requests_per_s);
+	mc_json_real(x, "goodput_tokens_per_s", m->goodput_tokens_per_s);
 	mc_json_real(o, "duration_s", m->duration_s);
 	mc_json_int(o, "events", (int64_t)r->events);
 }

@@ -185,8 +185,8 @@ static void parts(FILE *out, const struct mc_report *report)
 	faults(out, report);
 	fprintf(out, "%-11s %.2f requests/s, %s prompt and ", "throughput", m->requests_per_s,
 		mc_units_format_count(m->input_tokens_per_s, a));
-	fprintf(out, "%s output tokens/s over %.1f s\n\n", mc_units_format_count(m->output_tokens_per_s, a),
-		m->duration_s);
+	fprintf(out, "%s output tokens/s over %.1f s; goodput %.2f requests/s\n\n",
+		mc_units_format_count(m->output_tokens_per_s, a), m->duration_s, m->goodput_requests_per_s);
 }
 
 static void by_length(FILE *out, const struct mc_metrics *m)

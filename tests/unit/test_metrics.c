@@ -108,7 +108,7 @@ static void check_intervals(const struct made *m, const struct mc_metrics *x)
 
 static void check_counts(const struct made *m, const struct mc_metrics *x)
 {
-	int64_t total = 0, effective = 0, input = 0, hit = 0, requests = 0, warmup = 0;
+	int64_t total = 0, effective = 0, tokens = 0, input = 0, hit = 0, requests = 0, warmup = 0;
 
 	for (int64_t i = 0; i < m->result.n_rows; i++) {
 		const struct mc_row *r = &m->result.row[i];
@@ -119,11 +119,16 @@ static void check_counts(const struct made *m, const struct mc_metrics *x)
 		total++;
 		input += r->prefill != MC_NONE ? r->input : 0;
 		hit += r->local_hit + r->remote_hit;
-		effective += r->outcome == MC_COMPLETED && r->prefill_end - r->arrival <= 30 * MC_NS_PER_S &&
-			     (r->output < 2 || r->tbt <= 100 * MC_NS_PER_MS);
+		if (r->outcome == MC_COMPLETED && r->prefill_end - r->arrival <= 30 * MC_NS_PER_S &&
+		    (r->output < 2 || r->tbt <= 100 * MC_NS_PER_MS)) {
+			effective++;
+			tokens += r->output;
+		}
 	}
 	ck_assert_int_eq(x->total, total);
 	ck_assert_int_eq(x->warmup, warmup);
+	ck_assert_double_eq_tol(x->goodput_requests_per_s * x->duration_s, (double)effective, 1e-9);
+	ck_assert_double_eq_tol(x->goodput_tokens_per_s * x->duration_s, (double)tokens, 1e-6);
 	ck_assert_int_eq(x->completed + x->rejected + x->failed + x->unfinished, total);
 	ck_assert_int_eq(x->rejected_by[MC_REFUSED_DECODE_CAPACITY], x->rejected);
 	ck_assert_int_eq(x->effective, effective);
