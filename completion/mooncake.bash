@@ -20,6 +20,12 @@ _mooncake_keys()
 	"$1" help config 2>/dev/null | awk '$1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ && $1 != "key" { print $1 }'
 }
 
+# Metrics, as `mooncake help metrics` calls them.
+_mooncake_metrics()
+{
+	"$1" help metrics 2>/dev/null | awk '/^[a-z_]/ && $1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ { print $1 }'
+}
+
 # The values that a key may have, where they are names.
 _mooncake_values()
 {
@@ -45,7 +51,7 @@ _mooncake()
 		words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
 	fi
 	COMPREPLY=()
-	local program=${words[0]} commands='run compare trace fit list config help'
+	local program=${words[0]} commands='run compare capacity trace fit list config help'
 
 	if ((cword == 1)); then
 		COMPREPLY=($(compgen -W "$commands --help --version" -- "$cur"))
@@ -66,6 +72,10 @@ _mooncake()
 		COMPREPLY=($(compgen -W "$(_mooncake_keys "$program")" -- "$cur"))
 		return
 		;;
+	-m | --metric)
+		COMPREPLY=($(compgen -W "$(_mooncake_metrics "$program")" -- "$cur"))
+		return
+		;;
 	-f | --format)
 		COMPREPLY=($(compgen -W 'text json csv' -- "$cur"))
 		return
@@ -80,7 +90,7 @@ _mooncake()
 		COMPREPLY=($(compgen -d -- "$cur"))
 		return
 		;;
-	--seed | --seeds | --explain | --capacities | --limit | --max-bad)
+	--seed | --seeds | --keep | --rate | --precision | --explain | --capacities | --limit | --max-bad)
 		return
 		;;
 	esac

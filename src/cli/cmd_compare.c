@@ -3,21 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
+#include "cli/across.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/side.h"
 
-#define COLUMNS_MAX 64
-
 struct compare {
 	struct mc_setup setup; /* path: of the side that is run now */
 	const char *format, *output;
-	char *across;              /* key, owned */
-	char *values[COLUMNS_MAX]; /* owned */
-	size_t n;                  /* columns */
-	struct mc_side *side;      /* n */
+	const char *setting; /* of --across; NULL: none */
+	struct mc_across across;
+	size_t n;             /* columns */
+	struct mc_side *side; /* n */
 	struct mc_watch watch;
 };
 
@@ -55,8 +53,7 @@ static int parse(struct compare *cmp, struct mc_args *a)
 	while ((code = mc_args_next(a)) > 0) {
 		switch (code) {
 		case 'a':
-			free(cmp->across);
-			cmp->across = mc_xstrdup(a->value);
+			cmp->setting = a->value;
 			break;
 		case 's':
 			mc_vec_push(&cmp->setup.set, a->value);
@@ -76,67 +73,12 @@ static int parse(struct compare *cmp, struct mc_args *a)
 	return code;
 }
 
-static const struct mc_field *field(const char *key)
-{
-	for (const struct mc_field *f = mc_scenario_fields; f->key; f++)
-		if (!strcmp(f->key, key))
-			return f;
-	return NULL;
-}
-
-static int unknown_setting(const char *key)
-{
-	const char *keys[256], *near;
-	size_t n = 0;
-
-	for (const struct mc_field *f = mc_scenario_fields; f->key && n < 255; f++)
-		keys[n++] = f->key;
-	keys[n] = NULL;
-	near = mc_suggest(key, keys);
-	if (near)
-		return mc_cli_misuse("compare: --across %s: no such setting; did you mean %s?", key, near);
-	return mc_cli_misuse("compare: --across %s: no such setting; see mooncake help config", key);
-}
-
-/* "key=a,b" or "key": the key stays in cmp->across, the values go to cmp->values. */
-static int split_values(struct compare *cmp)
-{
-	char *list = strchr(cmp->across, '=');
-	const struct mc_field *f;
-
-	if (list)
-		*list++ = 0;
-	f = field(cmp->across);
-	if (!f)
-		return unknown_setting(cmp->across);
-	if (!list && !f->choices && f->type != MC_F_BOOL)
-		return mc_cli_misuse(
-		    "compare: --across %s: has no list of choices; expected %s=VALUE,VALUE...", f->key,
-		    f->key);
-	if (list) {
-		for (char *v = strtok(list, ","); v && cmp->n < COLUMNS_MAX; v = strtok(NULL, ","))
-			cmp->values[cmp->n++] = mc_xstrdup(v);
-	} else if (f->choices) {
-		for (const char *const *v = f->choices(); *v && cmp->n < COLUMNS_MAX; v++)
-			cmp->values[cmp->n++] = mc_xstrdup(*v);
-	} else {
-		cmp->values[cmp->n++] = mc_xstrdup("false");
-		cmp->values[cmp->n++] = mc_xstrdup("true");
-	}
-	if (!cmp->n)
-		return mc_cli_misuse("compare: --across %s=: expected values", f->key);
-	return MC_OK;
-}
-
 static int run_across(struct compare *cmp, struct mc_err *err)
 {
 	int rc = MC_OK;
 
 	for (size_t i = 0; i < cmp->n && !rc; i++) {
-		char setting[512];
-
-		snprintf(setting, sizeof setting, "%s=%s", cmp->across, cmp->values[i]);
-		mc_vec_push(&cmp->setup.set, setting);
+		mc_across_push(&cmp->across, i, &cmp->setup);
 		rc = mc_side_run(&cmp->side[i], &cmp->setup, i ? &cmp->side[0] : NULL, &cmp->watch, err);
 		cmp->setup.set.n--;
 	}
@@ -202,13 +144,13 @@ static void write_comparison(FILE *out, const void *arg)
 
 static int show(const struct compare *cmp, char **paths, struct mc_err *err)
 {
-	struct mc_comparison c = {.across = cmp->across, .scenario = paths[0], .n = cmp->n};
+	struct mc_comparison c = {.across = cmp->across.key, .scenario = paths[0], .n = cmp->n};
 	struct chosen out = {cmp->format, &c};
 	int rc;
 
 	c.column = mc_xcalloc(c.n, sizeof *c.column);
 	for (size_t i = 0; i < c.n; i++) {
-		c.column[i].name = cmp->across ? cmp->values[i] : paths[i];
+		c.column[i].name = cmp->setting ? cmp->across.value[i] : paths[i];
 		c.column[i].result = cmp->side[i].result;
 		mc_flat_from_json(cmp->side[i].result, &c.column[i].flat);
 	}
@@ -226,21 +168,23 @@ static int compare(struct compare *cmp, struct mc_args *a)
 	struct mc_err err = {0};
 	int rc;
 
-	if (cmp->across) {
+	if (cmp->setting) {
 		if (!mc_args_operands(a, 1, 1, "one scenario with --across"))
 			return a->rc;
-		rc = split_values(cmp);
+		rc = mc_across_parse(&cmp->across, "compare", cmp->setting);
 		if (rc)
 			return rc;
+		cmp->n = cmp->across.n;
 		cmp->setup.path = a->argv[0];
 	} else {
-		if (!mc_args_operands(a, 2, COLUMNS_MAX, "two results or scenarios, or one and --across KEY"))
+		if (!mc_args_operands(a, 2, MC_ACROSS_MAX,
+				      "two results or scenarios, or one and --across KEY"))
 			return a->rc;
 		cmp->n = (size_t)a->argc;
 	}
 	cmp->side = mc_xcalloc(cmp->n, sizeof *cmp->side);
 	mc_watch_start(&cmp->watch, cmp->setup.quiet);
-	rc = cmp->across ? run_across(cmp, &err) : load_sides(cmp, a->argv, &err);
+	rc = cmp->setting ? run_across(cmp, &err) : load_sides(cmp, a->argv, &err);
 	mc_watch_stop(&cmp->watch);
 	if (!rc)
 		rc = show(cmp, a->argv, &err);
@@ -259,9 +203,7 @@ static int compare_run(int argc, char **argv)
 	for (size_t i = cmp.side ? cmp.n : 0; i-- > 0;)
 		mc_side_fini(&cmp.side[i]);
 	free(cmp.side);
-	for (size_t i = 0; i < COLUMNS_MAX; i++)
-		free(cmp.values[i]);
-	free(cmp.across);
+	mc_across_fini(&cmp.across);
 	mc_vec_fini(&cmp.setup.set);
 	return rc;
 }

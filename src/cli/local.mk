@@ -1,8 +1,10 @@
 # Commands: one file cmd_NAME.c defining mc_command_NAME, its name here and the file below, both sorted.
-CLI_COMMANDS = compare config fit help list run trace
+CLI_COMMANDS = capacity compare config fit help list run trace
 bin_PROGRAMS += mooncake
 mooncake_SOURCES = \
+	%D%/across.c %D%/across.h \
 	%D%/args.c %D%/args.h \
+	%D%/cmd_capacity.c \
 	%D%/cmd_compare.c \
 	%D%/cmd_config.c \
 	%D%/cmd_fit.c \

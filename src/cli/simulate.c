@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/tracepath.h"
 #include "config.h"
+#include "trace/reshape.h"
 
 void mc_simulation_fini(struct mc_simulation *sim)
 {
@@ -15,6 +16,8 @@ void mc_simulation_fini(struct mc_simulation *sim)
 		mc_profile_fini(&sim->profile);
 	if (sim->has_result)
 		mc_result_fini(&sim->result);
+	if (sim->timed.n)
+		mc_trace_retime_fini(&sim->timed);
 	if (sim->own.n)
 		mc_trace_fini(&sim->own);
 	free(sim->trace_path);
@@ -112,15 +115,14 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 	return rc ? bad_setting(setup, "trace.path", err) : MC_OK;
 }
 
-/* Would reading give the same trace? */
+/* Would reading give the same requests? Times apart: those are set afterwards. */
 static bool same_trace(const struct mc_simulation *a, const struct mc_simulation *b)
 {
 	struct mc_trace_params p = mc_scenario_trace(&a->scenario), q = mc_scenario_trace(&b->scenario);
 
 	return !strcmp(a->trace_path, b->trace_path) && !strcmp(p.format, q.format) &&
 	       p.block_tokens == q.block_tokens && p.kv_block_tokens == q.kv_block_tokens &&
-	       p.rate == q.rate && p.limit == q.limit && p.max_output == q.max_output && p.start == q.start &&
-	       p.spread_ticks == q.spread_ticks && (!p.spread_ticks || p.seed == q.seed) &&
+	       p.limit == q.limit && p.max_output == q.max_output && p.start == q.start &&
 	       p.max_bad == q.max_bad;
 }
 
@@ -136,14 +138,14 @@ static int bad_trace(const struct mc_setup *setup, struct mc_err *err)
 	return bad_setting(setup, key, err);
 }
 
-int mc_simulation_read(struct mc_simulation *sim, const struct mc_setup *setup,
-		       const struct mc_simulation *like, struct mc_err *err)
+static int read_recorded(struct mc_simulation *sim, const struct mc_setup *setup,
+			 const struct mc_simulation *like, struct mc_err *err)
 {
 	struct mc_trace_params params = mc_scenario_trace(&sim->scenario);
 	int rc;
 
-	if (like && like->trace && same_trace(sim, like)) {
-		sim->trace = like->trace;
+	if (like && like->recorded && same_trace(sim, like)) {
+		sim->recorded = like->recorded;
 		return MC_OK;
 	}
 	if (like && !strcmp(sim->trace_path, "-")) {
@@ -152,13 +154,33 @@ int mc_simulation_read(struct mc_simulation *sim, const struct mc_setup *setup,
 		return mc_err_at(err, NULL, 0, 0, "trace.path");
 	}
 	params.path = sim->trace_path;
+	params.rate = 1;
+	params.spread_ticks = false;
 	rc = mc_trace_read(&sim->own, &params, err);
 	if (rc)
 		return bad_trace(setup, err);
-	sim->trace = &sim->own;
+	sim->recorded = &sim->own;
 	if (sim->own.bad)
 		mc_cli_warn("%lld malformed records were left out: %s", (long long)sim->own.bad, err->text);
 	*err = (struct mc_err){0};
+	return MC_OK;
+}
+
+int mc_simulation_read(struct mc_simulation *sim, const struct mc_setup *setup,
+		       const struct mc_simulation *like, struct mc_err *err)
+{
+	struct mc_trace_params params = mc_scenario_trace(&sim->scenario);
+	int rc = read_recorded(sim, setup, like, err);
+
+	if (rc)
+		return rc;
+	sim->trace = sim->recorded;
+	if (params.rate == 1 && !params.spread_ticks)
+		return MC_OK;
+	rc = mc_trace_retime(sim->recorded, &params, &sim->timed, err);
+	if (rc)
+		return bad_trace(setup, err);
+	sim->trace = &sim->timed;
 	return MC_OK;
 }
 

@@ -28,8 +28,10 @@ struct mc_simulation {
 	struct mc_shape shape;
 	struct mc_profile profile;
 	struct mc_cost cost;
-	struct mc_trace own; /* n == 0: borrowed from another simulation, or not read */
-	const struct mc_trace *trace;
+	struct mc_trace own; /* as recorded; n == 0: borrowed from another simulation, or not read */
+	const struct mc_trace *recorded; /* own, or that of another simulation */
+	struct mc_trace timed;           /* n > 0: the same at trace.rate and trace.spread_ticks */
+	const struct mc_trace *trace;    /* timed, or recorded */
 	struct mc_result result;
 	struct mc_metrics metrics;
 	bool has_conf, has_profile, has_result;
@@ -41,8 +43,8 @@ void mc_simulation_fini(struct mc_simulation *sim);
 int mc_simulation_configure(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err);
 /* Model, profile and costs; the trace's file exists. */
 int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err);
-/* Read the trace, or borrow that of `like` (may be NULL), which must live longer, when it would be the same.
- */
+/* Read the trace, or borrow that of `like` (may be NULL), which must live longer, when it would be the same
+ * but for the times of its requests. */
 int mc_simulation_read(struct mc_simulation *sim, const struct mc_setup *setup,
 		       const struct mc_simulation *like, struct mc_err *err);
 /* Simulate and measure. hooks may be NULL. */

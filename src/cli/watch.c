@@ -18,7 +18,7 @@ static void on_signal(int sig)
 	interrupted = 1;
 }
 
-static double clock_s(void)
+double mc_watch_clock_s(void)
 {
 	struct timespec t;
 
@@ -29,7 +29,7 @@ static double clock_s(void)
 static void show(void *arg, int64_t done, int64_t total, mc_time now)
 {
 	struct mc_watch *w = arg;
-	double at = clock_s(), rate;
+	double at = mc_watch_clock_s(), rate;
 
 	/* Reading the trace took its time before. */
 	if (!w->first || done < w->last_done) {
@@ -41,8 +41,10 @@ static void show(void *arg, int64_t done, int64_t total, mc_time now)
 		return;
 	w->shown = at;
 	rate = (double)(done - w->first_done) / (at - w->first);
-	fprintf(stderr, "\r\033[K%" PRId64 " of %" PRId64 " requests, %.0f/s, %.0f s to go, simulated %.0f s",
-		done, total, rate, (double)(total - done) / rate, mc_time_to_s(now));
+	fprintf(stderr,
+		"\r\033[K%s%s%" PRId64 " of %" PRId64 " requests, %.0f/s, %.0f s to go, simulated %.0f s",
+		w->label, *w->label ? ": " : "", done, total, rate,
+		(double)(total - done) / rate + w->ahead_s, mc_time_to_s(now));
 }
 
 void mc_watch_start(struct mc_watch *w, bool quiet)
@@ -54,7 +56,7 @@ void mc_watch_start(struct mc_watch *w, bool quiet)
 	sigaction(SIGTERM, &action, NULL);
 	w->quiet = quiet;
 	w->terminal = !quiet && isatty(STDERR_FILENO);
-	w->started = w->shown = clock_s();
+	w->started = w->shown = mc_watch_clock_s();
 	w->hooks = (struct mc_cluster_hooks){.progress = show, .arg = w, .interrupted = &interrupted};
 }
 
@@ -65,7 +67,7 @@ static double seconds(struct timeval t)
 
 void mc_watch_stop(struct mc_watch *w)
 {
-	double took = clock_s() - w->started;
+	double took = mc_watch_clock_s() - w->started;
 	struct rusage use;
 
 	if (w->terminal)

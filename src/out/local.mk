@@ -4,6 +4,7 @@ OUT_SINKS = \
 	%D%/sink_json.c \
 	%D%/sink_text.c
 libmooncake_a_SOURCES += $(OUT_SINKS) \
+	%D%/capacity.c %D%/capacity.h \
 	%D%/compare.c %D%/compare.h \
 	%D%/compare_columns.c \
 	%D%/explain.c %D%/explain.h \

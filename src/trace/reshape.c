@@ -94,6 +94,28 @@ void mc_trace_spread(struct mc_trace *t, uint64_t seed)
 	gsl_rng_free(rng);
 }
 
+int mc_trace_retime(const struct mc_trace *t, const struct mc_trace_params *params, struct mc_trace *out,
+		    struct mc_err *err)
+{
+	int rc;
+
+	*out = *t;
+	out->arrival = mc_xmalloc((size_t)t->n * sizeof *out->arrival);
+	memcpy(out->arrival, t->arrival, (size_t)t->n * sizeof *out->arrival);
+	rc = mc_trace_rate(out, params->rate, err);
+	if (rc)
+		mc_trace_retime_fini(out);
+	else if (params->spread_ticks)
+		mc_trace_spread(out, params->seed);
+	return rc;
+}
+
+void mc_trace_retime_fini(struct mc_trace *out)
+{
+	free(out->arrival);
+	memset(out, 0, sizeof *out);
+}
+
 /* The ids of a prompt in blocks k times smaller; n of them are needed. */
 static void divide(const uint64_t *id, uint64_t *to, uint64_t n, uint64_t k)
 {

@@ -22,6 +22,14 @@ int mc_trace_rate(struct mc_trace *t, double rate, struct mc_err *err);
  */
 void mc_trace_spread(struct mc_trace *t, uint64_t seed);
 /*
+ * The same requests at other times: *out borrows every column of a trace that was read at rate 1 and not
+ * spread but the arrivals, which become those that reading at the rate, spread_ticks and seed of `params`
+ * gives. On an error it is empty. mc_trace_retime_fini frees what is its own.
+ */
+int mc_trace_retime(const struct mc_trace *t, const struct mc_trace_params *params, struct mc_trace *out,
+		    struct mc_err *err);
+void mc_trace_retime_fini(struct mc_trace *out);
+/*
  * Ids that name their whole prefix, whatever they named before: each becomes a hash of it and of the chained
  * id before it. Of ids that were chained already this is only a renaming.
  */

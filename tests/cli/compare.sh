@@ -53,6 +53,6 @@ sed 's/"schema": "1.0"/"schema": "1.7"/' "$tap_dir/c.json" >"$tap_dir/minor.json
 passes "a newer minor schema" compare "$tap_dir/minor.json" "$tap_dir/a"
 mkdir "$tap_dir/cut" && cp "$tap_dir/a/result.json" "$tap_dir/cut" && sed '5s/,.*//' "$tap_dir/a/requests.csv" >"$tap_dir/cut/requests.csv"
 refused "a damaged requests.csv" "requests.csv:5" 2 compare "$tap_dir/cut" "$tap_dir/a" -o "$out"
-refused "stdin twice" "only once" 2 sh -c '"$1" compare "$2" -q --set trace.path=- --across trace.rate=1,2 -o "$4" <"$3"' \
+refused "stdin twice" "only once" 2 sh -c '"$1" compare "$2" -q --set trace.path=- --across trace.limit=1,2 -o "$4" <"$3"' \
 	sh "$mooncake" "$scenario" "$tap_dir/trace.jsonl" "$out"
 tap_done

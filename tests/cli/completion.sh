@@ -20,7 +20,7 @@ offered()
 		printf "%s\n" "${COMPREPLY[@]}"' bash "$@" 2>&1
 }
 
-for command in run compare trace config list fit; do
+for command in run compare capacity trace config list fit; do
 	offered mooncake $command -- | sed 's/ *$//' | sort -u >"$tap_dir/offered"
 	{
 		echo --help

@@ -2,6 +2,7 @@
 UNIT_TESTS = \
 	%D%/test_answers \
 	%D%/test_belady \
+	%D%/test_bisect \
 	%D%/test_ci \
 	%D%/test_clients \
 	%D%/test_clients_random \

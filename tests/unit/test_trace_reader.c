@@ -258,6 +258,34 @@ START_TEST(spread)
 }
 END_TEST
 
+/* Other times of a trace that was read once are those of reading it again. */
+START_TEST(retime)
+{
+	struct mc_trace_params p = MC_TRACE_PARAMS_DEFAULT;
+	struct mc_trace t, read, timed;
+	struct mc_err err = {0};
+
+	make(&t, 400);
+	for (int k = 0; k < 12; k++) {
+		p.rate = k % 4 ? 0.3 * k : 1;
+		p.spread_ticks = k % 2;
+		p.seed = (uint64_t)k;
+		make(&read, 400);
+		ck_assert_int_eq(mc_trace_reshape(&read, &p, &err), 0);
+		ck_assert_int_eq(mc_trace_retime(&t, &p, &timed, &err), 0);
+		ck_assert_mem_eq(timed.arrival, read.arrival, 400 * sizeof *t.arrival);
+		ck_assert_uint_eq(mc_trace_hash(&timed), mc_trace_hash(&read));
+		mc_trace_retime_fini(&timed);
+		mc_trace_fini(&read);
+	}
+	p.rate = 1e-9;
+	ck_assert_int_eq(mc_trace_retime(&t, &p, &timed, &err), MC_USAGE);
+	ck_assert_str_eq(err.key, "rate");
+	ck_assert_int_eq(timed.n, 0);
+	mc_trace_fini(&t);
+}
+END_TEST
+
 /* Two prompts share as many leading tokens after re-blocking as whole blocks allow, and no id names two
  * prefixes. */
 START_TEST(reblock)
@@ -354,6 +382,7 @@ static Suite *suite(void)
 	tcase_add_test(t, empty);
 	tcase_add_test(t, cut);
 	tcase_add_test(t, rate);
+	tcase_add_test(t, retime);
 	tcase_add_test(t, spread);
 	tcase_add_test(t, reblock);
 	tcase_add_test(t, chain);
