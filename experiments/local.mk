@@ -40,6 +40,9 @@ nobase_dist_pkgdata_DATA += \
 	%D%/groups/scenario.json \
 	%D%/lib.sh \
 	%D%/replicas/README \
+	%D%/report-scheduling/README \
+	%D%/report-scheduling/published.txt \
+	%D%/report-scheduling/rows.sh \
 	%D%/sample/scenario.json \
 	%D%/sizing/README \
 	%D%/sizing/tables/dram.sh \

@@ -12,7 +12,7 @@ experiments=$(cd "$(dirname "$0")" && pwd)
 here=$experiments
 accepts=--out
 . "$here/lib.sh"
-format='%-17s %-23s %-47s %10s %14s %9s  %-12s  %s\n'
+format='%-17s %-23s %-47s %10s %20s %9s  %-12s  %s\n'
 
 figures=$(cd "$experiments" && for f in */rows.sh; do echo "${f%/rows.sh}"; done)
 for f in $tables; do

@@ -9,5 +9,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/figure13.gp \
 	%D%/figure14.gp \
 	%D%/figure15.gp \
+	%D%/report-scheduling.gp \
 	%D%/style.gp
-nobase_dist_pkgdata_SCRIPTS += %D%/run.sh
+nobase_dist_pkgdata_SCRIPTS += \
+	%D%/run.sh

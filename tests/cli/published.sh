@@ -49,8 +49,8 @@ else
 	not_ok "every figure with a tolerance is met" "$(grep MISSED "$tap_dir/table"; cat "$tap_dir/stderr")"
 fi
 # All of them were judged: 8 in order of figure 5, 2 of figure 8, 10 of figure 9, 4 of figure 10, 5 ranks of figure 11, 11
-# of figure 12, 8 with the shape of figure 13, 20 of figure 14, 6 TTFT and 5 shares of figure 15.
-n=79
+# of figure 12, 8 with the shape of figure 13, 20 of figure 14, 6 TTFT and 5 shares of figure 15; 8 rates of report-scheduling.
+n=87
 got=$(judged "$tap_dir/out/rows.tsv")
 if [ "$got" -eq $n ]; then ok "$n rows were judged"; else not_ok "$n rows were judged" "$got"; fi
 tap_done
