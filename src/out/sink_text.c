@@ -123,7 +123,8 @@ static void loads(FILE *out, const struct mc_metrics *m)
 	char n[MC_GROUPED];
 
 	if (m->rejected)
-		fprintf(out, "%-11s prefill %.2f, decode %.2f, correlation %.2f; %s prefills wasted, %.1f s\n",
+		fprintf(out,
+			"%-11s prefill %.2f, decode %.2f, correlation %.2f; %s prefills wasted, %.1f s\n",
 			"loads", m->prefill_load_mean, m->decode_load_mean, m->load_correlation,
 			mc_text_grouped(m->wasted_prefills, n), m->wasted_s);
 }

@@ -1,5 +1,7 @@
 # One program a file: tests/unit/test_NAME.c, using Check, TAP on stdout.
 UNIT_TESTS = \
+	%D%/test_admission \
+	%D%/test_admit \
 	%D%/test_answers \
 	%D%/test_belady \
 	%D%/test_bisect \
@@ -26,6 +28,8 @@ UNIT_TESTS = \
 	%D%/test_flow \
 	%D%/test_flow_random \
 	%D%/test_ghost \
+	%D%/test_horizon \
+	%D%/test_length \
 	%D%/test_loop \
 	%D%/test_map \
 	%D%/test_metrics \
@@ -47,6 +51,7 @@ UNIT_TESTS = \
 	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \
+	%D%/test_tally \
 	%D%/test_tiers \
 	%D%/test_topology \
 	%D%/test_trace_gen \
