@@ -10,7 +10,11 @@ void mc_cluster_explain(struct mc_cluster *c, const struct mc_prompt *prompt,
 {
 	struct mc_explanation *x = c->hooks->explain;
 	const struct mc_policy *policy = c->conductor.policy;
-	struct mc_search s = {policy->fetches, c->scenario->conductor.balancing_threshold};
+	struct mc_search s = {
+	    .fetch = policy->fetches,
+	    .priced = !policy->uses_threshold,
+	    .threshold = policy->uses_threshold ? c->scenario->conductor.balancing_threshold : 1,
+	};
 	struct mc_found best = mc_search_best(&c->view, prompt);
 
 	x->found = true;

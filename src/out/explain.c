@@ -68,9 +68,15 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 		for (uint32_t k = 0; k < p->n_parts; k++)
 			at += (size_t)snprintf(buf + at, n - at, ", %s gives those up to %u",
 					       where(x, p->part[k].node, name), p->part[k].to);
-		at += (size_t)snprintf(buf + at, n - at, "; balancing threshold %g",
-				       s->conductor.balancing_threshold);
-	} else if (p->local && policy->fetches)
+		if (policy->uses_threshold)
+			at += (size_t)snprintf(buf + at, n - at, "; balancing threshold %g",
+					       s->conductor.balancing_threshold);
+	} else if (p->local && policy->fetches && !policy->uses_threshold)
+		at = (size_t)snprintf(buf, n,
+				      "local branch: of the leading blocks prefill %u holds %u, and fetching "
+				      "more would not be worth it",
+				      p->prefill, p->local);
+	else if (p->local && policy->fetches)
 		at = (size_t)snprintf(buf, n,
 				      "local branch: of the leading blocks prefill %u holds %u, and nobody "
 				      "has more than %g times as many",

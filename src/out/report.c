@@ -176,6 +176,8 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 	if (policy && policy->uses_threshold && (!strcmp(s->kv.pool, "off") || !strcmp(s->kv.pool, "local")))
 		ignore(conf, "conductor.balancing_threshold", "nothing is fetched (kv.pool)", list);
 	if (policy && !policy->uses_threshold)
-		ignore(conf, "conductor.balancing_threshold", "this conductor.policy does not weigh fetching",
+		ignore(conf, "conductor.balancing_threshold",
+		       policy->fetches ? "this conductor.policy prices both branches"
+				       : "this conductor.policy does not weigh fetching",
 		       list);
 }

@@ -1,10 +1,14 @@
 # A policy: one file policy/NAME.c defining mc_policy_NAME, and its line here, sorted ('-' in a name is '_' in its file).
 SCHED_POLICIES = \
+	%D%/policy/adaptive.c \
+	%D%/policy/affinity.c \
 	%D%/policy/cache_aware.c \
+	%D%/policy/frugal.c \
 	%D%/policy/kvcache_centric.c \
 	%D%/policy/least_loaded.c \
 	%D%/policy/random.c \
-	%D%/policy/round_robin.c
+	%D%/policy/round_robin.c \
+	%D%/policy/triage.c
 SCHED_DECODE_POLICIES = \
 	%D%/decode/least_loaded.c \
 	%D%/decode/random.c \
@@ -23,6 +27,7 @@ SCHED_LENGTHS = \
 	%D%/length/quantile.c
 libmooncake_a_SOURCES += $(SCHED_POLICIES) $(SCHED_DECODE_POLICIES) $(SCHED_ADMISSIONS) $(SCHED_LENGTHS) \
 	%D%/admission.c %D%/admission.h \
+	%D%/burden.c %D%/burden.h \
 	%D%/decision.h \
 	%D%/horizon.c %D%/horizon.h \
 	%D%/length.c %D%/length.h \

@@ -29,6 +29,7 @@ struct mc_score {
 	struct mc_part part[MC_PARTS];           /* blocks local .. hit-1, in order; moved side by side */
 	mc_time queue, transfer, compute, total; /* T_queue, T_transfer (of the slowest part), T_prefill and
 						    their sum */
+	mc_time cost; /* what the search compared: total, and the burden on others (sched/search.h) */
 };
 
 struct mc_policy_params {
@@ -46,7 +47,8 @@ struct mc_policy {
 	/* Choose one that is not down; there is one. */
 	void (*place)(void *state, const struct mc_view *view, const struct mc_prompt *prompt,
 		      struct mc_score *out);
-	bool fetches; /* may name a source: used when a choice is explained */
+	bool fetches; /* may name a source; without a threshold it prices both branches: used when a choice is
+			 explained */
 };
 
 /* Sorted by name, NULL-terminated. */

@@ -1,10 +1,12 @@
-/* Algorithm 1 at one instance: what is there, what would be fetched from where, and how long that takes. */
+/* Algorithm 1 at one instance: what is there, what would be fetched from where, how long that takes, and what
+ * it costs others. */
 #include "sched/search.h"
 
 #include <math.h>
 #include <stddef.h>
 
-#define LONGEST_S 2e9 /* of a predicted transfer: four of them still fit a time in ns */
+#define LONGEST_S 2e9  /* of a predicted transfer: four of them still fit a time in ns */
+#define HEAVIEST  1e18 /* of a burden, ns: fits beside them */
 
 /* Nodes from here on are not fetched from. */
 uint32_t mc_search_sources(const struct mc_view *view)
@@ -105,6 +107,14 @@ static mc_time part_time(const struct mc_view *view, const struct mc_prompt *pro
 	return mc_time_from_s(s < LONGEST_S ? s : LONGEST_S);
 }
 
+/* What that much of an instance's time costs others. */
+static mc_time burden(const struct mc_search *s, mc_time engine)
+{
+	double ns = s->burden * (double)engine;
+
+	return ns < HEAVIEST ? (mc_time)ns : (mc_time)HEAVIEST;
+}
+
 static bool wants_fetch(const struct mc_search *s, uint32_t best, uint32_t local)
 {
 	return s->fetch && best > local && (double)best > local * s->threshold;
@@ -118,6 +128,19 @@ static void add_part(const struct mc_view *view, const struct mc_prompt *prompt,
 	io->part[io->n_parts++] = *part;
 	io->hit = part->to;
 	io->transfer = t > io->transfer ? t : io->transfer;
+}
+
+/* What the search compares. Blocks that come after the instance is free keep it from others, too. */
+static void price(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		  struct mc_score *io)
+{
+	mc_time stall = io->transfer > io->queue ? io->transfer - io->queue : 0;
+	uint32_t cached = mc_view_hit_tokens(view, prompt, io->hit);
+
+	io->total = io->queue + io->transfer + io->compute;
+	io->cost = io->total;
+	if (s->burden > 0)
+		io->cost += burden(s, stall + mc_view_prefill_occupancy(view, prompt->tokens, cached));
 }
 
 /*
@@ -149,16 +172,15 @@ static void way(const struct mc_search *s, const struct mc_view *view, const str
 		}
 	}
 	io->compute = mc_view_prefill_time(view, prompt->tokens, mc_view_hit_tokens(view, prompt, io->hit));
-	io->total = io->queue + io->transfer + io->compute;
+	price(s, view, prompt, io);
 }
 
-void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-		     struct mc_found *best, struct mc_score *io)
+/* The cheapest of the ways of one branch or, with a threshold, of the one that it tells to take. */
+static void branch(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		   struct mc_found *best, struct mc_score *io)
 {
-	struct mc_score least, other;
+	struct mc_score least = *io, other;
 
-	io->queue = mc_view_queue(view, io->prefill);
-	least = *io;
 	for (int own = 0; own < (io->ssd > io->local ? 2 : 1); own++)
 		for (int far = 0; far < (best->ssd.blocks > best->dram.blocks ? 2 : 1); far++) {
 			struct mc_found known = *best;
@@ -170,10 +192,28 @@ void mc_search_score(const struct mc_search *s, const struct mc_view *view, cons
 			best->dram.source = known.dram.source;
 			best->ssd.source = known.ssd.source;
 			other.ssd = io->ssd;
-			if ((!own && !far) || other.total < least.total)
+			if ((!own && !far) || other.cost < least.cost)
 				least = other;
 		}
 	*io = least;
+}
+
+void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		     struct mc_found *best, struct mc_score *io)
+{
+	struct mc_score here;
+
+	io->queue = mc_view_queue(view, io->prefill);
+	here = *io;
+	branch(s, view, prompt, best, io);
+	if (s->priced && io->n_parts) {
+		struct mc_search local = *s;
+
+		local.fetch = false;
+		branch(&local, view, prompt, best, &here);
+		if (here.cost < io->cost)
+			*io = here;
+	}
 }
 
 uint32_t mc_search_ssd(const struct mc_view *view, const struct mc_prompt *prompt, uint32_t i)
@@ -232,20 +272,28 @@ static mc_time fetch_floor(const struct mc_view *view, const struct mc_prompt *p
 	return mc_time_from_s(net < LONGEST_S ? net : LONGEST_S);
 }
 
+/* The floor of a prefill, and of what it costs others. */
+static mc_time prefill_cost(const struct mc_search *s, const struct mc_view *view,
+			    const struct mc_prompt *prompt, uint32_t blocks)
+{
+	mc_time floor = prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, blocks));
+
+	return floor + (s->burden > 0 ? burden(s, floor) : 0);
+}
+
 static mc_time bound_of(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 			struct mc_found *best, uint32_t local)
 {
 	uint32_t m = best->dram.blocks > best->ssd.blocks ? best->dram.blocks : best->ssd.blocks;
 	mc_time low = MC_TIME_MAX, fetch;
 
-	if (!wants_fetch(s, m, local))
-		low = prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, local));
+	if (s->priced || !wants_fetch(s, m, local))
+		low = prefill_cost(s, view, prompt, local);
 	while (local > 0 && !wants_fetch(s, m, local)) /* the largest match that would still fetch */
 		local--;
 	if (!wants_fetch(s, m, local))
 		return low;
-	fetch = fetch_floor(view, prompt, local, best) +
-		prefill_floor(view, prompt->tokens, mc_view_hit_tokens(view, prompt, m));
+	fetch = fetch_floor(view, prompt, local, best) + prefill_cost(s, view, prompt, m);
 	return fetch < low ? fetch : low;
 }
 

@@ -5,11 +5,11 @@
 /* Up to this many holders of a run are looked at one by one; beyond it the run counts as common. */
 #define RARE 32
 
-/* Is a better than b? Equal totals: idle for longer (or free earlier) first, then the lower number. */
+/* Is a better than b? Equal costs: idle for longer (or free earlier) first, then the lower number. */
 static bool better(const struct mc_view *view, const struct mc_score *a, const struct mc_score *b)
 {
-	if (b->prefill == MC_NONE || a->total != b->total)
-		return b->prefill == MC_NONE || a->total < b->total;
+	if (b->prefill == MC_NONE || a->cost != b->cost)
+		return b->prefill == MC_NONE || a->cost < b->cost;
 	return mc_rank_before(&view->prefill_rank, a->prefill, b->prefill);
 }
 
@@ -73,8 +73,8 @@ void mc_search_run(const struct mc_search *s, const struct mc_view *view, const 
 		if (view->node[i].down) /* and so are all behind it */
 			break;
 		if (out->prefill != MC_NONE &&
-		    (least > out->total ||
-		     (least == out->total && mc_rank_before(&view->prefill_rank, out->prefill, i))))
+		    (least > out->cost ||
+		     (least == out->cost && mc_rank_before(&view->prefill_rank, out->prefill, i))))
 			break;
 		consider(&h, i);
 	}

@@ -4,6 +4,9 @@
  * prompt, then walks the others in order of their wait until the bound on what they could reach is no better
  * than what was found. The scan over all instances is kept as the oracle: both choose alike, ties included
  * (least free_at, then the lowest number).
+ *
+ * What is minimised is the placement's total, as in the paper, and for policies of our own also the time that
+ * it takes of an instance (computing, and standing still for blocks), times what that costs others.
  */
 #ifndef MC_SCHED_SEARCH_H
 #define MC_SCHED_SEARCH_H
@@ -27,6 +30,8 @@ struct mc_found {
 struct mc_search {
 	bool fetch;       /* consider fetching from the best holder (global) or not (local) */
 	double threshold; /* fetch when m* > m_i x threshold */
+	bool priced;      /* price both branches at every instance, and take the cheaper: threshold is 1 */
+	double burden;    /* what a second of an instance's time costs others, in seconds; 0: Algorithm 1 */
 };
 
 /* What may be fetched of a prompt, without the sources. Nothing where the view has none. */
@@ -40,12 +45,12 @@ uint32_t mc_search_ssd(const struct mc_view *view, const struct mc_prompt *promp
 /*
  * The terms of Algorithm 1 at io->prefill, which holds io->local leading blocks in DRAM and io->ssd on its
  * SSD. With SSDs there are up to four ways: m_i with and without its own SSD, m* with and without other
- * nodes' SSDs; the one with the least total is taken, and each is Algorithm 1 as it stands. Sources are
+ * nodes' SSDs; the one with the least cost is taken, and each is Algorithm 1 as it stands. Sources are
  * filled in when they are needed.
  */
 void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		     struct mc_found *best, struct mc_score *io);
-/* A lower bound of transfer + prefill at any instance that holds at most `local` blocks in any tier. The
+/* A lower bound of cost less the wait at any instance that holds at most `local` blocks in any tier. The
  * source in DRAM is filled in when it is needed. */
 mc_time mc_search_bound(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 			struct mc_found *best, uint32_t local);

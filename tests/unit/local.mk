@@ -41,6 +41,7 @@ UNIT_TESTS = \
 	%D%/test_outage_random \
 	%D%/test_pipeline \
 	%D%/test_policy \
+	%D%/test_policy_rules \
 	%D%/test_pool \
 	%D%/test_prefill \
 	%D%/test_profile \
@@ -68,4 +69,4 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/outage_fixture.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h

@@ -106,8 +106,14 @@ static void same_choice(struct world *w, uint64_t *rnd)
 	struct mc_prompt p = {
 	    .tokens = n * 16 - (uint32_t)draw(rnd, 16), .block = id, .n_blocks = n, .step = way};
 	struct mc_search s = {.fetch = draw(rnd, 3) > 0, .threshold = 1 + (double)draw(rnd, 5) / 2};
+	static const double burden[] = {0, 0, 0.7, 12};
 	struct mc_score fast, slow;
 
+	s.burden = burden[draw(rnd, 4)];
+	if (draw(rnd, 2)) {
+		s.priced = true;
+		s.threshold = 1;
+	}
 	p.n_steps = mc_tree_trail(w->tree, id, n, way);
 	mc_search_run(&s, &w->view, &p, &fast);
 	mc_search_scan(&s, &w->view, &p, &slow);
@@ -123,6 +129,11 @@ static void same_choice(struct world *w, uint64_t *rnd)
 	}
 	ck_assert_uint_eq(fast.hit, fast.n_parts ? fast.part[fast.n_parts - 1].to : fast.local);
 	ck_assert_int_eq(fast.total, slow.total);
+	ck_assert_int_eq(fast.cost, slow.cost);
+	if (s.burden > 0)
+		ck_assert_int_gt(fast.cost, fast.total);
+	else
+		ck_assert_int_eq(fast.cost, fast.total);
 }
 
 START_TEST(search_equals_scan)
@@ -166,7 +177,7 @@ START_TEST(fetch_when_it_pays)
 	uint64_t id[5] = {11, 12, 13, 14, 15};
 	struct mc_step way[5];
 	struct mc_prompt p = {.tokens = 5000, .block = id, .n_blocks = 5, .step = way};
-	struct mc_search global = {true, 1}, local = {false, 1};
+	struct mc_search global = {.fetch = true, .threshold = 1}, local = {.threshold = 1};
 	struct mc_pool *pool[2];
 	struct mc_score s;
 
@@ -214,6 +225,66 @@ START_TEST(fetch_when_it_pays)
 }
 END_TEST
 
+/* By hand: node 0 holds four of five blocks, node 1 three. A threshold of 1.5 does not fetch one block, which
+ * takes 100.1 ms and saves 106; priced it is fetched, while engine time is cheap: standing still for it is
+ * engine time, too. */
+START_TEST(both_branches_priced)
+{
+	struct mc_cost cost = plain_cost();
+	struct mc_view v;
+	struct mc_tree *tree = mc_tree_new();
+	uint64_t id[5] = {11, 12, 13, 14, 15};
+	struct mc_step way[5];
+	struct mc_prompt p = {.tokens = 5000, .block = id, .n_blocks = 5, .step = way};
+	struct mc_search s = {.fetch = true, .threshold = 1.5};
+	mc_time local = mc_time_from_s(0.220), fetched = mc_time_from_s(0.1001 + 0.114);
+	struct mc_pool *pool[2];
+	struct mc_score at;
+
+	mc_view_init(&v, 2, 1);
+	v.cost = &cost;
+	v.tree = tree;
+	v.block_tokens = 1000;
+	v.group = 1;
+	v.chunk = 1000;
+	for (uint32_t i = 0; i < 2; i++) {
+		pool[i] = mc_pool_new(tree, i, 10, mc_evictor_find("lru"));
+		keep(pool[i], id, 4 - i);
+	}
+	p.n_steps = mc_tree_trail(tree, id, 5, way);
+	mc_view_prefill_set(&v, 0, mc_time_from_s(9));
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_uint_eq(at.n_parts, 0);
+	ck_assert_int_eq(at.cost, local);
+	s.threshold = 1;
+	s.priced = true;
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_uint_eq(at.n_parts, 1);
+	ck_assert_int_eq(at.cost, fetched);
+	ck_assert_int_eq(at.total, fetched);
+	s.burden = 1; /* 220 + 220 ms; 214.1 + 114 computing + 100.1 standing still */
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_int_eq(at.cost, 2 * fetched);
+	mc_view_prefill_set(&v, 1, mc_time_from_s(0.05)); /* half of it passes while the prompt waits */
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_int_eq(at.cost, 2 * fetched);
+	ck_assert_int_eq(at.total, fetched + mc_time_from_s(0.05));
+	cost.net_bytes_per_s *= 0.9; /* 111.2 ms: more than computing it */
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_uint_eq(at.n_parts, 1); /* 275.2 + 175.2 against 270 + 220 */
+	s.burden = 0;
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_uint_eq(at.n_parts, 0);
+	s.burden = 1e30; /* a time, still */
+	mc_search_run(&s, &v, &p, &at);
+	ck_assert_int_ge(at.cost, 1000000000000000000);
+	for (uint32_t i = 0; i < 2; i++)
+		mc_pool_free(pool[i]);
+	mc_tree_free(tree);
+	mc_view_fini(&v);
+}
+END_TEST
+
 /* Of ten blocks of 1,000 tokens node 0 has one in DRAM and three on its SSD, node 1 has five in DRAM, and
  * seven on its SSD. */
 struct tiers {
@@ -254,7 +325,7 @@ static void tiers_init(struct tiers *t)
 
 static struct mc_score score_of_node_0(struct tiers *t, double threshold)
 {
-	struct mc_search s = {true, threshold};
+	struct mc_search s = {.fetch = true, .threshold = threshold};
 	struct mc_found best = mc_search_best(&t->v, &t->p);
 	struct mc_score at = {.prefill = 0, .local = 1, .ssd = mc_search_ssd(&t->v, &t->p, 0)};
 
@@ -368,6 +439,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, search_equals_scan);
 	tcase_add_test(t, fetch_when_it_pays);
+	tcase_add_test(t, both_branches_priced);
 	tcase_add_test(t, share_of_a_sender);
 	tcase_add_test(t, parts_from_every_tier);
 	tcase_add_test(t, last_token_is_computed);
