@@ -31,6 +31,7 @@ char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, 
 void mc_result_fini(struct mc_result *r)
 {
 	free(r->row);
+	mc_vec_fini(&r->classes);
 	mc_vec_fini(&r->samples);
 	for (uint32_t i = 0; i < r->n_decode && r->segment; i++)
 		mc_vec_fini(&r->segment[i]);
@@ -97,6 +98,7 @@ static void init_rows(struct mc_cluster *c)
 		    .decode = MC_NONE,
 		    .source = MC_NONE,
 		    .ssd_source = MC_NONE,
+		    .class = (uint8_t)mc_classes_draw(&r->classes, (uint64_t)c->scenario->seed, i),
 		    .counted = !closed && t->arrival[i] >= c->scenario->run.warmup,
 		};
 }
@@ -286,6 +288,9 @@ int mc_cluster_run(const struct mc_cluster_setup *setup, struct mc_result *r, st
 
 	assert(setup->trace->n > 0);
 	memset(r, 0, sizeof *r);
+	rc = mc_classes_read(c.scenario, &r->classes, c.err);
+	if (rc)
+		return rc;
 	rc = cluster_init(&c);
 	if (!rc)
 		rc = mc_cluster_limits(&c);

@@ -74,13 +74,17 @@ void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 
 struct mc_prompt mc_cluster_prompt(const struct mc_cluster *c, const struct mc_row *row)
 {
+	const struct mc_class *class = &c->result->classes.at[row->class];
+	/* One without objectives is a load to those that have some. */
+	mc_time slo_ttft = c->scenario->slo.ttft, slo_tbt = c->scenario->slo.tbt;
+
 	return (struct mc_prompt){.request = (uint64_t)(row - c->result->row),
 				  .tokens = row->input,
 				  .max_tokens = row->output,
 				  .arrival = row->arrival,
-				  .ttft = c->scenario->slo.ttft,
-				  .tbt = c->scenario->slo.tbt,
-				  .admit_load = c->scenario->conductor.admit_load,
+				  .ttft = class->ttft ? class->ttft : slo_ttft,
+				  .tbt = class->tbt ? class->tbt : slo_tbt,
+				  .admit_load = class->admit_load,
 				  .true_output = row->output};
 }
 

@@ -3,6 +3,7 @@ libmooncake_a_SOURCES += \
 	%D%/answers.c \
 	%D%/arrivals.c %D%/arrivals.h \
 	%D%/check.c \
+	%D%/classes.c %D%/classes.h \
 	%D%/clients.c %D%/clients.h \
 	%D%/cluster.c %D%/cluster.h \
 	%D%/copy.c \
@@ -14,6 +15,7 @@ libmooncake_a_SOURCES += \
 	%D%/limits.c \
 	%D%/loads.c %D%/loads.h \
 	%D%/metrics.c %D%/metrics.h \
+	%D%/metrics_class.c \
 	%D%/metrics_defs.c \
 	%D%/outage.c \
 	%D%/recover.c \

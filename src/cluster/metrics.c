@@ -65,8 +65,7 @@ static void columns_fini(struct columns *col)
 			free(col->class_v[c][k]);
 }
 
-/* A request that ended the run before it arrived is no request of this run (run.until, interrupted). */
-static bool arrived(const struct mc_result *r, const struct mc_row *row)
+bool mc_row_arrived(const struct mc_result *r, const struct mc_row *row)
 {
 	return row->arrival >= 0 && (row->arrival <= r->end || row->outcome != MC_UNFINISHED);
 }
@@ -77,7 +76,7 @@ static void count_outcomes(const struct mc_result *r, struct mc_metrics *m)
 		const struct mc_row *row = &r->row[i];
 		struct mc_length_class *class = &m->by_length[length_class(row->input)];
 
-		if (!arrived(r, row))
+		if (!mc_row_arrived(r, row))
 			continue;
 		if (!row->counted) {
 			m->warmup++;
@@ -146,12 +145,11 @@ static void add_prefill(const struct mc_row *row, struct columns *col)
 	}
 }
 
-static void add_completed(const struct mc_scenario *s, const struct mc_row *row, struct columns *col,
+static void add_completed(const struct mc_class *of, const struct mc_row *row, struct columns *col,
 			  struct mc_metrics *m)
 {
 	int class = length_class(row->input);
-	bool ttft_met = row->prefill_end - row->arrival <= s->slo.ttft;
-	bool tbt_met = row->output < 2 || row->tbt <= s->slo.tbt;
+	bool ttft_met = mc_row_ttft_met(row, of), tbt_met = mc_row_tbt_met(row, of);
 	mc_time n = (mc_time)row->output - 1;
 
 	m->ttft_met += ttft_met;
@@ -310,6 +308,7 @@ static void rates(const struct mc_scenario *s, const struct mc_result *r, const 
 void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_result *r,
 			struct mc_metrics *m)
 {
+	struct mc_class class;
 	struct columns col;
 
 	memset(m, 0, sizeof *m);
@@ -318,17 +317,19 @@ void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost,
 	for (int64_t i = 0; i < r->n_rows; i++) {
 		const struct mc_row *row = &r->row[i];
 
-		if (!row->counted || !arrived(r, row))
+		if (!row->counted || !mc_row_arrived(r, row))
 			continue;
 		if (row->prefill != MC_NONE)
 			add_dispatched(cost, row, &col, m);
 		if (row->prefill_end >= 0)
 			add_prefill(row, &col);
+		class = mc_row_class(s, r, row);
 		if (row->outcome == MC_COMPLETED)
-			add_completed(s, row, &col, m);
+			add_completed(&class, row, &col, m);
 	}
 	summarize(&col, m);
 	columns_fini(&col);
+	mc_metrics_classes(s, r, m);
 	iterations(cost, r, m);
 	inter_token(cost, r, m);
 	busy(r, m);

@@ -19,6 +19,14 @@ struct mc_length_class {
 	double hit_ratio;
 };
 
+/* Of one class of requests. */
+struct mc_class_metrics {
+	struct mc_class class;
+	int64_t requests, completed, rejected, effective;
+	double effective_ratio;
+	struct mc_summary ttft, tbt;
+};
+
 struct mc_metrics {
 	int64_t total, completed, rejected, failed, unfinished, effective,
 	    warmup;       /* requests; warmup is not in total */
@@ -57,11 +65,25 @@ struct mc_metrics {
 	bool steady;                   /* queues did not grow over the last half of the arrivals */
 	double queue_growth;           /* mean prefill wait in the last quarter over that in the one before */
 	struct mc_length_class by_length[MC_LENGTH_CLASSES];
+	int64_t no_objective; /* requests without one of TTFT or of TBT */
+	uint32_t n_classes;   /* 0: no classes are given */
+	struct mc_class_metrics by_class[MC_CLASSES];
 	char bottleneck[256]; /* one line: which pool, link or tier, how much, when */
 };
 
 void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost, const struct mc_result *r,
 			struct mc_metrics *m);
+
+/* A request that ended the run before it arrived is no request of this run (run.until, interrupted); nor is
+ * one that no client came to take. */
+bool mc_row_arrived(const struct mc_result *r, const struct mc_row *row);
+/* The class of a request. Did it, completed, meet its objectives? Without an objective it did not. */
+struct mc_class mc_row_class(const struct mc_scenario *s, const struct mc_result *r,
+			     const struct mc_row *row);
+bool mc_row_ttft_met(const struct mc_row *row, const struct mc_class *class);
+bool mc_row_tbt_met(const struct mc_row *row, const struct mc_class *class);
+/* metrics_class.c: a part of mc_metrics_compute. */
+void mc_metrics_classes(const struct mc_scenario *s, const struct mc_result *r, struct mc_metrics *m);
 
 struct mc_metric_def {
 	const char *key; /* as in the JSON result: "ttft_s", "cache.hit_ratio" */

@@ -20,12 +20,16 @@ const struct mc_metric_def mc_metric_defs[] = {
      "requests that a fault made start over, or that were handed over again to another decode node, whatever "
      "became of them: part of the outcomes above. Their arrival stays, all else is of the last time: TTFT is "
      "that of the answer that completes, tokens of an answer that was lost count in itl_s alone"},
+    {"requests.no_objective", "requests",
+     "requests without an objective of TTFT or of TBT (classes; slo.ttft or slo.tbt of 0): never effective"},
     {"requests.resent", "attempts",
      "how often clients sent refused requests again (clients.retries), whatever became of them. The arrival "
      "of "
      "a request is that of its first attempt: backoffs are part of its TTFT"},
     {"requests.refusals", "refusals", "refusals of all attempts, those that were sent again included"},
-    {"requests.effective", "requests", "completed requests with TTFT <= slo.ttft and TBT <= slo.tbt"},
+    {"requests.effective", "requests",
+     "completed requests with TTFT <= slo.ttft and TBT <= slo.tbt, or the objectives of their class "
+     "(classes)"},
     {"requests.warmup", "requests",
      "requests that arrived within run.warmup: simulated, counted nowhere else"},
     {"rejected_by", "requests",
@@ -55,9 +59,12 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"e2e_s", "s", "arrival to the last token, over completed requests"},
     {"slo.ttft_s", "s", "the objective slo.ttft"},
     {"slo.tbt_s", "s", "the objective slo.tbt"},
-    {"slo.ttft_met", "requests", "completed requests with TTFT <= slo.ttft"},
+    {"slo.ttft_met", "requests",
+     "completed requests with TTFT <= slo.ttft or that of their class; without an objective none is met"},
     {"slo.tbt_met", "requests",
-     "completed requests with TBT <= slo.tbt; a one-token output has no interval and meets it"},
+     "completed requests with TBT <= slo.tbt or that of their class; a one-token output has no interval and "
+     "meets "
+     "it; without an objective none is met"},
     {"slo.effective_ratio", "ratio",
      "requests.effective / requests.total: rejected and unfinished ones are not effective"},
     {"cache.input_tokens", "tokens", "prompt tokens of dispatched requests"},
@@ -191,6 +198,9 @@ const struct mc_metric_def mc_metric_defs[] = {
      "the same by prompt length (k = 1,024 tokens): {over_tokens, max_tokens (null: no limit), requests, "
      "completed, "
      "effective, hit_ratio, ttft_s, tbt_s}"},
+    {"by_class", "",
+     "the same by priority class (classes), none without classes: {name, requests, completed, rejected, "
+     "effective, effective_ratio, ttft_s, tbt_s}"},
     {"bottleneck", "text",
      "the most loaded part: prefill pool (share of instances with a prompt, of a group its engine time; or "
      "mean wait / slo.ttft), decode "

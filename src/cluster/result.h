@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "base/vec.h"
+#include "cluster/classes.h"
 #include "engine/segment.h"
 #include "sched/conductor.h"
 
@@ -41,6 +42,7 @@ struct mc_row {
 	uint32_t source, ssd_source; /* nodes that cached blocks came from: prefill instances, then decode
 					nodes; MC_NONE */
 	uint8_t outcome, refusal;    /* enum mc_outcome, enum mc_refusal */
+	uint8_t class;               /* in mc_result's classes */
 	bool counted;                /* arrived after run.warmup */
 	uint32_t attempts;           /* how often its client sent it */
 	uint32_t refusals; /* how often it was refused; but for these three all is of the last attempt */
@@ -99,6 +101,7 @@ struct mc_samples {
 struct mc_result {
 	struct mc_row *row; /* n_rows, in arrival order */
 	int64_t n_rows;
+	struct mc_classes classes; /* of the requests */
 	struct mc_samples samples;
 	mc_time sample;               /* their interval: run.sample, doubled when they became too many */
 	struct mc_segments *segment;  /* one list a decode node */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster/classes.h"
 #include "cluster/clients.h"
 #include "cluster/faults.h"
 #include "kv/evict.h"
@@ -237,8 +238,12 @@ const struct mc_field mc_scenario_fields[] = {
      "noisy-oracle: standard deviation of the logarithm of predicted over true length", NULL},
     {"conductor.length_quantile", MC_F_REAL, AT(conductor.length_quantile), "0.9", 0, 1, "",
      "quantile: which one", NULL},
-    {"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT", NULL},
-    {"slo.tbt", MC_F_TIME, AT(slo.tbt), "100ms", 0, 1e9, "s", "objective of TBT", NULL},
+    {"slo.ttft", MC_F_TIME, AT(slo.ttft), "30s", 0, 1e9, "s", "objective of TTFT; 0: none", NULL},
+    {"slo.tbt", MC_F_TIME, AT(slo.tbt), "100ms", 0, 1e9, "s", "objective of TBT; 0: none", NULL},
+    {"classes", MC_F_LIST, AT(classes), "", 0, 0, "",
+     "priority classes that requests are drawn into (seeded): [{\"name\": \"batch\", \"share\": 0.3, "
+     "\"ttft\": \"none\", \"tbt\": \"none\", \"admit_load\": 0.7}, ...]; see mooncake-scenario(5)",
+     NULL},
     {"clients.mode", MC_F_CHOICE, AT(clients.mode), "open", 0, 0, "",
      "open: requests come when the trace says; closed: clients take the next one when they have the answer "
      "to "
@@ -316,6 +321,7 @@ static int bad(struct mc_err *err, const char *key, const char *text)
 
 int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 {
+	struct mc_classes classes;
 	int64_t block = s->kv.block_tokens ? s->kv.block_tokens : s->trace.block_tokens;
 
 	if (s->cluster.prefill % s->cluster.prefill_group)
@@ -335,6 +341,9 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 		return bad(err, "run.warmup", "leaves nothing to count; expected less than run.until");
 	if (!s->trace.path[0])
 		return bad(err, "trace.path", "is empty; expected a file, or - for standard input");
+	if (mc_classes_read(s, &classes, err))
+		return MC_USAGE;
+	mc_vec_fini(&classes);
 	if (mc_clients_check(s, err))
 		return MC_USAGE;
 	return mc_faults_check(s, err);
@@ -346,5 +355,5 @@ bool mc_scenario_is_random(const struct mc_scenario *s)
 	       mc_decode_policy_find(s->conductor.decode_policy)->uses_seed || s->trace.spread_ticks ||
 	       (mc_admission_find(s->conductor.admission)->uses_length &&
 		mc_length_predictor_find(s->conductor.length_predictor)->uses_error) ||
-	       mc_faults_by_rates(s) || mc_clients_random(s);
+	       mc_faults_by_rates(s) || mc_clients_random(s) || mc_classes_random(s);
 }

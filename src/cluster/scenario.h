@@ -72,6 +72,7 @@ struct mc_scenario {
 	struct {
 		mc_time ttft, tbt;
 	} slo;
+	json_t *classes; /* see cluster/classes.h; NULL: none */
 	struct {
 		char *mode;                   /* open, closed */
 		int64_t number;               /* closed: clients */

@@ -50,6 +50,7 @@ static void requests(json_t *o, const struct mc_metrics *m)
 	mc_json_int(x, "effective", m->effective);
 	mc_json_int(x, "warmup", m->warmup);
 	mc_json_int(x, "retried", m->retried);
+	mc_json_int(x, "no_objective", m->no_objective);
 	mc_json_int(x, "resent", m->resent);
 	mc_json_int(x, "refusals", m->refusals);
 	x = mc_json_object(o, "rejected_by");
@@ -187,6 +188,27 @@ static void by_length(json_t *o, const struct mc_metrics *m)
 	json_object_set_new(o, "by_length", all);
 }
 
+static void by_class(json_t *o, const struct mc_metrics *m)
+{
+	json_t *all = json_array();
+
+	for (uint32_t k = 0; k < m->n_classes; k++) {
+		const struct mc_class_metrics *c = &m->by_class[k];
+		json_t *x = json_object();
+
+		mc_json_text(x, "name", c->class.name);
+		mc_json_int(x, "requests", c->requests);
+		mc_json_int(x, "completed", c->completed);
+		mc_json_int(x, "rejected", c->rejected);
+		mc_json_int(x, "effective", c->effective);
+		mc_json_real(x, "effective_ratio", c->effective_ratio);
+		summary(x, "ttft_s", &c->ttft);
+		summary(x, "tbt_s", &c->tbt);
+		json_array_append_new(all, x);
+	}
+	json_object_set_new(o, "by_class", all);
+}
+
 static void verdicts(json_t *o, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
@@ -225,6 +247,7 @@ json_t *mc_report_json(const struct mc_report *report)
 	network(o, report->result, report->metrics);
 	faults(o, &report->result->outages);
 	by_length(o, report->metrics);
+	by_class(o, report->metrics);
 	verdicts(o, report);
 	return o;
 }

@@ -2,12 +2,51 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cluster/clients.h"
 #include "cluster/cluster.h"
 #include "cluster/faults.h"
 #include "base/units.h"
 #include "kv/evict.h"
 #include "out/report.h"
 #include "out/textfmt.h"
+
+#define OBJECTIVE 64 /* bytes */
+
+/* Who comes, where that is not as the trace says. */
+static void clients(FILE *out, const struct mc_scenario *s)
+{
+	char n[MC_GROUPED], t[MC_UNITS_TEXT];
+
+	if (mc_clients_closed(s))
+		fprintf(out, "%-11s %s in a closed loop, think time %s (%s)", "clients",
+			mc_text_grouped(s->clients.number, n), mc_units_format_time(s->clients.think, t),
+			s->clients.think_shape);
+	else if (s->clients.concurrency)
+		fprintf(out, "%-11s %s requests under way at most", "clients",
+			mc_text_grouped(s->clients.concurrency, n));
+	else if (s->clients.retries)
+		fprintf(out, "%-11s as many as come", "clients");
+	else
+		return;
+	if (s->clients.retries)
+		fprintf(out, "; %" PRId64 " retries of what is refused, after %s and more",
+			s->clients.retries, mc_units_format_time(s->clients.backoff, t));
+	putc('\n', out);
+}
+
+/* "TTFT <= 30 s" */
+static const char *objective(const struct mc_metrics *m, const char *name, mc_time slo, char *buf)
+{
+	char t[MC_UNITS_TEXT];
+
+	if (m->n_classes)
+		snprintf(buf, OBJECTIVE, "%s within that of their class", name);
+	else if (slo)
+		snprintf(buf, OBJECTIVE, "%s <= %s", name, mc_units_format_time(slo, t));
+	else
+		snprintf(buf, OBJECTIVE, "%s, which has no objective", name);
+	return buf;
+}
 
 static void head(FILE *out, const struct mc_report *report)
 {
@@ -26,7 +65,9 @@ static void head(FILE *out, const struct mc_report *report)
 	if (s->net.rack_nodes)
 		fprintf(out, ", racks of %" PRId64 " (%s, %g to 1)", s->net.rack_nodes, s->net.rack_order,
 			s->net.oversubscription);
-	fprintf(out, "\n%-11s %s, decode %s; ", "conductor", s->conductor.policy, s->conductor.decode_policy);
+	putc('\n', out);
+	clients(out, s);
+	fprintf(out, "%-11s %s, decode %s; ", "conductor", s->conductor.policy, s->conductor.decode_policy);
 	if (!strcmp(s->kv.pool, "off")) {
 		fprintf(out, "no KV pool\n\n");
 		return;
@@ -44,7 +85,7 @@ static void requests(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
 	const struct mc_scenario *s = report->scenario;
-	char a[MC_GROUPED], b[MC_GROUPED], t[2][MC_UNITS_TEXT];
+	char a[MC_GROUPED], b[MC_GROUPED], t[2][OBJECTIVE];
 	double done = m->completed ? (double)m->completed : 1;
 
 	fprintf(out, "%-11s %s counted: %s completed", "requests", mc_text_grouped(m->total, a),
@@ -62,10 +103,10 @@ static void requests(FILE *out, const struct mc_report *report)
 			mc_text_grouped(m->resent, b));
 	if (m->warmup)
 		fprintf(out, "; %s in the warm-up", mc_text_grouped(m->warmup, a));
-	fprintf(out, "\n%-11s %s (%.1f %%); of the completed %.1f %% had TTFT <= %s, %.1f %% TBT <= %s\n\n",
-		"effective", mc_text_grouped(m->effective, a), 100 * m->effective_ratio,
-		100 * (double)m->ttft_met / done, mc_units_format_time(s->slo.ttft, t[0]),
-		100 * (double)m->tbt_met / done, mc_units_format_time(s->slo.tbt, t[1]));
+	fprintf(out, "\n%-11s %s (%.1f %%); of the completed %.1f %% had %s, %.1f %% %s\n\n", "effective",
+		mc_text_grouped(m->effective, a), 100 * m->effective_ratio, 100 * (double)m->ttft_met / done,
+		objective(m, "TTFT", s->slo.ttft, t[0]), 100 * (double)m->tbt_met / done,
+		objective(m, "TBT", s->slo.tbt, t[1]));
 }
 
 static void latency(FILE *out, const char *name, double scale, const struct mc_summary *s)
@@ -263,6 +304,31 @@ static void warnings(FILE *out, const struct mc_report *report)
 			percent(m->batch_outside_fit_ratio, b));
 }
 
+static void by_class(FILE *out, const struct mc_metrics *m)
+{
+	char n[MC_GROUPED], refused[MC_GROUPED];
+
+	if (!m->n_classes)
+		return;
+	fprintf(out, "%-14s %9s %9s %10s %11s %9s %12s %9s\n", "class", "requests", "refused", "effective",
+		"TTFT mean s", "p99", "TBT mean ms", "p99");
+	for (uint32_t k = 0; k < m->n_classes; k++) {
+		const struct mc_class_metrics *c = &m->by_class[k];
+
+		fprintf(out, "%-14s %9s %9s", c->class.name, mc_text_grouped(c->requests, n),
+			mc_text_grouped(c->rejected, refused));
+		if (c->class.ttft && c->class.tbt)
+			fprintf(out, " %8.1f %%", 100 * c->effective_ratio);
+		else
+			fprintf(out, " %10s", "-");
+		fprintf(out, " %11.*f %9.*f", mc_text_decimals(c->ttft.mean), c->ttft.mean,
+			mc_text_decimals(c->ttft.p99), c->ttft.p99);
+		fprintf(out, " %12.*f %9.*f\n", mc_text_decimals(1e3 * c->tbt.mean), 1e3 * c->tbt.mean,
+			mc_text_decimals(1e3 * c->tbt.p99), 1e3 * c->tbt.p99);
+	}
+	putc('\n', out);
+}
+
 static void text_write(FILE *out, const struct mc_report *report)
 {
 	head(out, report);
@@ -270,6 +336,7 @@ static void text_write(FILE *out, const struct mc_report *report)
 	latencies(out, report->metrics);
 	parts(out, report);
 	by_length(out, report->metrics);
+	by_class(out, report->metrics);
 	warnings(out, report);
 	fprintf(out, "bottleneck: %s\n", report->metrics->bottleneck);
 }

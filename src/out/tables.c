@@ -73,7 +73,9 @@ static void row(FILE *out, const struct mc_result *all, int64_t i)
 	text(out, mc_outcome_name((enum mc_outcome)r->outcome));
 	text(out, r->outcome == MC_REJECTED ? mc_refusal_name((enum mc_refusal)r->refusal) : "");
 	text(out, r->counted ? "1" : "0");
-	fprintf(out, ",%" PRIu32 ",%" PRIu32 "\n", r->retries, r->attempts);
+	fprintf(out, ",%" PRIu32 ",%" PRIu32, r->retries, r->attempts);
+	text(out, r->class < all->classes.n ? all->classes.at[r->class].name : "");
+	putc('\n', out);
 }
 
 void mc_out_requests_csv(FILE *out, const struct mc_result *r)
@@ -84,7 +86,7 @@ void mc_out_requests_csv(FILE *out, const struct mc_result *r)
 	    "local_hit_tokens,remote_hit_tokens,ssd_hit_tokens,queue_s,fetch_wait_s,compute_s,load_s,"
 	    "prefill_start_s,"
 	    "first_token_s,ttft_s,predicted_ttft_s,handover_s,tbt_s,end_s,e2e_s,outcome,refusal,counted,"
-	    "retries,attempts\n",
+	    "retries,attempts,class\n",
 	    out);
 	for (int64_t i = 0; i < r->n_rows; i++)
 		row(out, r, i);

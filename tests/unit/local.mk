@@ -6,6 +6,7 @@ UNIT_TESTS = \
 	%D%/test_belady \
 	%D%/test_bisect \
 	%D%/test_ci \
+	%D%/test_classes \
 	%D%/test_clients \
 	%D%/test_clients_random \
 	%D%/test_cluster \
