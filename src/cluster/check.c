@@ -51,6 +51,17 @@ static void check_ssd(struct mc_cluster *c, uint32_t i)
 		fail(c, "blocks that wait for the SSD are not those of its writes", i);
 }
 
+static void check_coupled(struct mc_cluster *c, uint32_t i)
+{
+	const char *what = mc_coupled_check(&c->coupled[i]);
+
+	if (!what && !c->coupled[i].waiting.n && !c->coupled[i].partial.n &&
+	    c->view.prefill[i].free_at != mc_coupled_free_at(&c->coupled[i]))
+		what = "the view's free_at is stale";
+	if (what)
+		fail(c, what, i);
+}
+
 void mc_cluster_check(struct mc_cluster *c)
 {
 	for (uint32_t i = 0; i < mc_cluster_nodes(c) && !c->err->rc; i++) {
@@ -63,14 +74,16 @@ void mc_cluster_check(struct mc_cluster *c)
 	}
 	for (uint32_t i = 0; c->ssd && i < mc_cluster_nodes(c) && !c->err->rc; i++)
 		check_ssd(c, i);
-	for (uint32_t i = 0; i < c->view.n_prefill && !c->err->rc; i++) {
+	for (uint32_t i = 0; i < c->view.n_prefill && c->coupled && !c->err->rc; i++)
+		check_coupled(c, i);
+	for (uint32_t i = 0; i < c->view.n_prefill && c->prefill && !c->err->rc; i++) {
 		if ((double)c->prefill[i].busy > 1e3 + (double)c->loop.now * (1 + 1e-9) * c->view.group)
 			fail(c, "busier than time went by", i);
 		if (c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) &&
 		    !c->prefill[i].current && !c->prefill[i].halted)
 			fail(c, "the view's free_at is stale", i);
 	}
-	for (uint32_t i = 0; i < c->view.n_decode && !c->err->rc; i++)
+	for (uint32_t i = 0; i < c->view.n_decode && c->decode && !c->err->rc; i++)
 		check_decode(c, i);
 	if (!c->err->rc && mc_tree_check(c->tree, c->err))
 		c->loop.stop = true;
@@ -121,6 +134,13 @@ static void check_rows(struct mc_cluster *c)
 	}
 	if (unfinished != c->open)
 		fail(c, "open requests are not those without an end", 0);
+	if (c->coupled) {
+		const char *what = mc_cluster_coupled_check_end(c);
+
+		if (what)
+			fail(c, what, 0);
+		return;
+	}
 	for (uint32_t i = 0; i < c->view.n_decode; i++)
 		for (size_t k = 0; k < c->decode[i].segments.n; k++)
 			iterated +=
@@ -162,7 +182,7 @@ void mc_cluster_check_end(struct mc_cluster *c)
 	for (uint32_t i = 0; !c->open && i < mc_cluster_nodes(c); i++) {
 		if (c->pool[i] && mc_pool_stats(c->pool[i]).pinned)
 			fail(c, "blocks are still pinned after the last request", i);
-		if (c->pool[i] && mc_pool_stats(c->pool[i]).dropped && !c->outage &&
+		if (c->pool[i] && mc_pool_stats(c->pool[i]).dropped && !c->outage && !c->coupled &&
 		    !c->result->wasted_prefills)
 			fail(c, "blocks that were promised never came", i);
 		if (c->view.node[i].sends || c->view.node[i].reads || c->view.node[i].streams ||
@@ -172,7 +192,7 @@ void mc_cluster_check_end(struct mc_cluster *c)
 			fail(c, "blocks of an SSD are pinned, and nobody reads or writes", i);
 	}
 	for (uint32_t i = 0; !c->open && i < c->view.n_decode; i++)
-		if (c->view.decode[i].batch || c->view.decode[i].context || c->decode[i].reserved ||
-		    c->view.decode[i].running || c->view.decode[i].kv)
+		if (c->view.decode[i].batch || c->view.decode[i].context ||
+		    (c->decode && c->decode[i].reserved) || c->view.decode[i].running || c->view.decode[i].kv)
 			fail(c, "a decode node is not empty after the last request", i);
 }

@@ -18,14 +18,15 @@ const char *mc_outcome_name(enum mc_outcome o)
 char *mc_cluster_name(uint32_t n_prefill, uint32_t node, char *buf, size_t n)
 {
 	bool prefill = node < n_prefill;
+	const char *kind = n_prefill == MC_NONE ? "node" : prefill ? "prefill" : "decode";
 
-	snprintf(buf, n, "%s%u", prefill ? "prefill" : "decode", prefill ? node : node - n_prefill);
+	snprintf(buf, n, "%s%u", kind, prefill ? node : node - n_prefill);
 	return buf;
 }
 
 char *mc_cluster_node_name(const struct mc_result *r, uint32_t node, char *buf, size_t n)
 {
-	return mc_cluster_name(r->n_prefill, node, buf, n);
+	return mc_cluster_name(r->coupled ? MC_NONE : r->n_prefill, node, buf, n);
 }
 
 void mc_result_fini(struct mc_result *r)
@@ -103,8 +104,9 @@ static void init_rows(struct mc_cluster *c)
 		};
 }
 
-static void init_prefill(struct mc_cluster *c, uint32_t n)
+static void init_prefill(struct mc_cluster *c)
 {
+	uint32_t n = c->view.n_prefill;
 	const struct mc_scenario *s = c->scenario;
 	struct mc_prefill_ops ops = {
 	    .launched = mc_cluster_prefill_launched, .finished = mc_cluster_prefill_finished, .arg = c};
@@ -118,23 +120,32 @@ static void init_prefill(struct mc_cluster *c, uint32_t n)
 	}
 }
 
-static void init_decode(struct mc_cluster *c, uint32_t n)
+static void init_decode(struct mc_cluster *c)
 {
+	uint32_t n = c->view.n_decode;
 	const struct mc_scenario *s = c->scenario;
 	struct mc_decode_ops ops = {mc_cluster_decode_finished, c};
 	struct mc_decode_params params = {c->cost->vram_kv_tokens, s->cluster.max_batch, s->run.fast_forward};
 
 	c->decode = mc_xcalloc(n, sizeof *c->decode);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		mc_decode_init(&c->decode[i], &c->loop, c->cost, &params, &ops);
-	}
+}
+
+/* Prefill and decode nodes, with their pools. */
+static int init_instances(struct mc_cluster *c)
+{
+	init_prefill(c);
+	init_decode(c);
+	return mc_cluster_tiers_init(c);
 }
 
 static int cluster_init(struct mc_cluster *c)
 {
 	const struct mc_scenario *s = c->scenario;
-	uint32_t n_prefill = (uint32_t)(s->cluster.prefill / s->cluster.prefill_group);
-	uint32_t n_decode = (uint32_t)s->cluster.decode;
+	int64_t coupled = s->cluster.coupled;
+	uint32_t n_prefill = (uint32_t)(coupled ? coupled : s->cluster.prefill / s->cluster.prefill_group);
+	uint32_t n_decode = (uint32_t)(coupled ? coupled : s->cluster.decode);
 	uint64_t seed = (uint64_t)s->seed;
 	struct mc_conductor_params params = {
 	    .policy = s->conductor.policy,
@@ -157,18 +168,18 @@ static int cluster_init(struct mc_cluster *c)
 	c->view.sources = !strcmp(s->kv.pool, "global")    ? MC_SOURCES_ALL
 			  : !strcmp(s->kv.pool, "prefill") ? MC_SOURCES_PREFILL
 							   : MC_SOURCES_NONE;
+	if (coupled)
+		mc_cluster_coupled_view(c);
 	c->caching = strcmp(s->kv.pool, "off") != 0;
 	c->layerwise = !strcmp(s->cluster.stream, "layerwise");
 	c->schedule = mc_time_from_s(c->cost->schedule_s);
 	mc_cluster_fabric_init(c);
-	init_prefill(c, n_prefill);
-	init_decode(c, n_decode);
 	init_rows(c);
 	mc_cluster_replicas_init(c);
 	mc_cluster_answers_init(c);
 	mc_cluster_arrivals_init(c);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
-	rc = mc_cluster_tiers_init(c);
+	rc = coupled ? mc_cluster_coupled_init(c) : init_instances(c);
 	rc = rc ? rc : mc_cluster_ssd_init(c);
 	c->result->n_links = mc_fabric_links(c->fabric);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
@@ -179,19 +190,10 @@ static int cluster_init(struct mc_cluster *c)
 	return rc;
 }
 
-/* Move what the parts recorded into the result. */
-static void collect(struct mc_cluster *c)
+static void collect_instances(struct mc_cluster *c)
 {
 	struct mc_result *r = c->result;
 
-	r->n_prefill = c->view.n_prefill;
-	r->n_decode = c->view.n_decode;
-	r->prefill_group = c->view.group;
-	r->events = c->loop.fired;
-	r->segment = mc_xcalloc(r->n_decode, sizeof *r->segment);
-	r->decode_busy = mc_xcalloc(r->n_decode, sizeof *r->decode_busy);
-	r->prefill_busy = mc_xcalloc(r->n_prefill, sizeof *r->prefill_busy);
-	r->stage_bytes = mc_xcalloc(r->n_prefill, sizeof *r->stage_bytes);
 	for (uint32_t i = 0; i < r->n_decode; i++) {
 		struct mc_decode *d = &c->decode[i];
 
@@ -205,6 +207,26 @@ static void collect(struct mc_cluster *c)
 		r->prefill_busy[i] = c->prefill[i].busy;
 		r->stage_bytes[i] = c->prefill[i].stage_bytes;
 	}
+}
+
+/* Move what the parts recorded into the result. */
+static void collect(struct mc_cluster *c)
+{
+	struct mc_result *r = c->result;
+
+	r->n_prefill = c->view.n_prefill;
+	r->n_decode = c->view.n_decode;
+	r->coupled = c->view.coupled;
+	r->prefill_group = c->view.group;
+	r->events = c->loop.fired;
+	r->segment = mc_xcalloc(r->n_decode, sizeof *r->segment);
+	r->decode_busy = mc_xcalloc(r->n_decode, sizeof *r->decode_busy);
+	r->prefill_busy = mc_xcalloc(r->n_prefill, sizeof *r->prefill_busy);
+	r->stage_bytes = mc_xcalloc(r->n_prefill, sizeof *r->stage_bytes);
+	if (c->coupled)
+		mc_cluster_coupled_collect(c);
+	else
+		collect_instances(c);
 	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++) {
 		struct mc_pool_stats p = c->pool[i] ? mc_pool_stats(c->pool[i]) : (struct mc_pool_stats){0};
 
@@ -226,10 +248,11 @@ static void cluster_fini(struct mc_cluster *c)
 	mc_cluster_admit_fini(c);
 	/* Takes its events out of the loop, where those of the instances are, too, when a run was cut off. */
 	mc_fabric_free(c->fabric);
-	for (uint32_t i = 0; i < c->view.n_prefill; i++)
+	for (uint32_t i = 0; i < c->view.n_prefill && c->prefill; i++)
 		mc_prefill_fini(&c->prefill[i]);
-	for (uint32_t i = 0; i < c->view.n_decode; i++)
+	for (uint32_t i = 0; i < c->view.n_decode && c->decode; i++)
 		mc_decode_fini(&c->decode[i]);
+	mc_cluster_coupled_fini(c);
 	mc_cluster_tiers_fini(c);
 	mc_cluster_ssd_fini(c);
 	mc_cluster_outages_fini(c);
@@ -248,6 +271,17 @@ static void cluster_fini(struct mc_cluster *c)
 	free(c->turn);
 }
 
+/* The run is cut off now. */
+static void stop_instances(struct mc_cluster *c)
+{
+	if (c->coupled)
+		mc_cluster_coupled_stop(c);
+	for (uint32_t i = 0; i < c->view.n_decode && c->decode; i++)
+		mc_decode_stop(&c->decode[i]);
+	for (uint32_t i = 0; i < c->view.n_prefill && c->prefill; i++)
+		mc_prefill_stop(&c->prefill[i]);
+}
+
 static void cluster_run(struct mc_cluster *c)
 {
 	mc_time until = c->scenario->run.until;
@@ -261,10 +295,7 @@ static void cluster_run(struct mc_cluster *c)
 			assert(until != MC_TIME_MAX || c->stuck);
 			c->loop.now = until != MC_TIME_MAX ? until : c->loop.now;
 		}
-		for (uint32_t i = 0; i < c->view.n_decode; i++)
-			mc_decode_stop(&c->decode[i]);
-		for (uint32_t i = 0; i < c->view.n_prefill; i++)
-			mc_prefill_stop(&c->prefill[i]);
+		stop_instances(c);
 		c->result->end = c->loop.now;
 	}
 	mc_cluster_copies_stop(c);

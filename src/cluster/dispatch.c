@@ -38,7 +38,7 @@ void mc_cluster_close(struct mc_flight *f)
 		mc_cluster_ended(c, f->row - c->result->row);
 }
 
-static void finish(struct mc_flight *f)
+void mc_cluster_finish(struct mc_flight *f)
 {
 	mc_cluster_admit_ended(f->cluster, f);
 	f->row->end = f->cluster->loop.now;
@@ -110,7 +110,7 @@ void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job)
 		mc_cluster_find_home(c, f);
 	} else if (row->decode == MC_NONE) {
 		mc_pool_release(c->pool[row->prefill], &f->lease);
-		finish(f);
+		mc_cluster_finish(f);
 	} else if (!mc_cluster_admit_prefilled(c, f)) {
 		return;
 	} else if (c->layerwise) {
@@ -134,7 +134,7 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 	mc_cluster_answer_done(c, f);
 	if (f->decode_lease.held)
 		mc_pool_release(c->pool[mc_view_decode_node(&c->view, f->row->decode)], &f->decode_lease);
-	finish(f);
+	mc_cluster_finish(f);
 }
 
 uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, const struct mc_part *part,
@@ -176,6 +176,14 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	    .cluster = c, .row = row, .failed_at = MC_NONE, .transfer = MC_NONE, .prev = c->last};
 	*(c->last ? &c->last->next : &c->first) = f;
 	c->last = f;
+	c->open++;
+	if (row->decode != MC_NONE)
+		mc_view_decode_add(&c->view, row->decode, 1, prompt->tokens);
+	mc_cluster_admit_dispatched(c, f, prompt, d);
+	if (c->coupled) {
+		mc_cluster_coupled_submit(c, f, prompt, cached);
+		return;
+	}
 	f->local = d->placed.local;
 	f->hit = d->placed.hit;
 	f->prefill.tokens = prompt->tokens;
@@ -185,13 +193,9 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	f->decode.context = prompt->tokens;
 	f->decode.remaining = row->output > 1 ? row->output - 1 : 0;
 	f->decode.counted = row->counted;
-	c->open++;
 	/* Before the lease: what that evicts may push what is to be read off the SSD. */
 	mc_cluster_fetch(c, f, prompt, &d->placed);
 	f->lease = mc_cluster_acquire(c, row->prefill, prompt->block, prompt->n_blocks);
-	if (row->decode != MC_NONE)
-		mc_view_decode_add(&c->view, row->decode, 1, prompt->tokens);
-	mc_cluster_admit_dispatched(c, f, prompt, d);
 	mc_prefill_submit(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }

@@ -52,7 +52,7 @@ void mc_cluster_fabric_init(struct mc_cluster *c)
 	char(*name)[32] = mc_xcalloc(n, sizeof *name);
 
 	for (uint32_t i = 0; i < n; i++) {
-		mc_cluster_name(c->view.n_prefill, i, name[i], sizeof name[i]);
+		mc_cluster_name(mc_cluster_named(c), i, name[i], sizeof name[i]);
 		end[i] = (struct mc_fabric_endpoint){name[i], mc_view_width(&c->view, i), &node};
 	}
 	c->fabric = mc_fabric_new(&c->loop, &params, end, n);

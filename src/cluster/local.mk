@@ -7,6 +7,7 @@ libmooncake_a_SOURCES += \
 	%D%/clients.c %D%/clients.h \
 	%D%/cluster.c %D%/cluster.h \
 	%D%/copy.c \
+	%D%/coupled.c \
 	%D%/dispatch.c \
 	%D%/explain.c \
 	%D%/fabric.c \

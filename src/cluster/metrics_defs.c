@@ -51,7 +51,7 @@ const struct mc_metric_def mc_metric_defs[] = {
      "inter-token latency: every single token interval at decode nodes of counted requests; the first one "
      "starts when the "
      "request has all its KV at the decode node, so waiting for a batch slot counts and the hand-over does "
-     "not"},
+     "not. At coupled nodes: from one token to the next, standing still for prompts included"},
     {"tpot_s", "s",
      "time per output token: (end - hand-over end) / (output tokens - 1), over completed requests with two "
      "output "
@@ -69,10 +69,11 @@ const struct mc_metric_def mc_metric_defs[] = {
      "requests.effective / requests.total: rejected and unfinished ones are not effective"},
     {"cache.input_tokens", "tokens", "prompt tokens of dispatched requests"},
     {"cache.hit_tokens", "tokens",
-     "of those, tokens of leading blocks found in the KV pool when the request was placed; at most all but "
-     "the last token"},
+     "of those, tokens of leading blocks found in the KV pool when the request was placed (by coupled nodes: "
+     "when its prefill started); at most all but the last token"},
     {"cache.hit_ratio", "ratio", "hit_tokens / input_tokens"},
-    {"cache.local_hit_tokens", "tokens", "hit tokens found in DRAM of the chosen prefill node"},
+    {"cache.local_hit_tokens", "tokens",
+     "hit tokens found in DRAM of the chosen prefill node, or VRAM of a coupled one"},
     {"cache.remote_hit_tokens", "tokens", "hit tokens fetched from another node's DRAM"},
     {"cache.ssd_hit_tokens", "tokens", "hit tokens read from an SSD, that of the chosen node or another's"},
     {"cache.fetched_bytes", "bytes",
@@ -97,16 +98,20 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"cache.ssd_unstored_blocks", "blocks",
      "blocks not written to SSD since too much was waiting already (kv.ssd_staging_bytes) or all of it was "
      "in use, whole run"},
-    {"cache.evicted_blocks", "blocks", "blocks evicted from DRAM pools, whole run"},
+    {"cache.evicted_blocks", "blocks", "blocks evicted from DRAM pools, or VRAM of coupled nodes, whole run"},
     {"cache.unstored_blocks", "blocks", "blocks not kept since all of a pool was in use (pinned), whole run"},
     {"prefill.compute_s_mean", "s",
-     "engine time of the forward passes alone, mean of completed prefills (figure 8)"},
+     "engine time of the forward passes alone, mean of completed prefills (figure 8). Coupled nodes: of each "
+     "pass up to the first token the time beyond that of its running requests alone, shared by prompts as "
+     "their slices are"},
     {"prefill.gpu_time_s_mean", "s",
      "compute plus loading the cached prefix from the node's own DRAM; no queueing, no fetch"},
-    {"prefill.queue_s_mean", "s", "decision to the start of prefill"},
+    {"prefill.queue_s_mean", "s",
+     "decision to the start of prefill; of a coupled node: of the first pass that computes any of it"},
     {"prefill.fetch_wait_s_mean", "s", "time that prefill stood still for blocks of other nodes or of SSDs"},
     {"prefill.busy_ratio", "ratio",
-     "engine time of all prefill nodes / (nodes x time to the last event), whole run"},
+     "engine time of all prefill nodes / (nodes x time to the last event), whole run; of coupled nodes the "
+     "part that prompts have in it, and decode.busy_ratio is the rest"},
     {"prefill.wasted", "prefills",
      "prefills whose request was refused after them (decode_load with conductor.admission=baseline, "
      "decode_check), whole run. What they computed stays cached"},
@@ -126,7 +131,11 @@ const struct mc_metric_def mc_metric_defs[] = {
     {"decode.busy_ratio", "ratio",
      "time in iterations of all decode nodes / (nodes x time to the last event), whole run"},
     {"decode.batch_mean", "requests", "requests of an iteration, mean over all iterations, whole run"},
-    {"decode.iterations", "iterations", "decode iterations, whole run"},
+    {"decode.iterations", "iterations",
+     "decode iterations, whole run; of coupled nodes also those that have slices of prompts beside them"},
+    {"decode.preemptions", "requests",
+     "requests that coupled nodes threw out since VRAM had run out, each time, whole run"},
+    {"decode.recomputed_tokens", "tokens", "tokens whose KV was computed again for that, whole run"},
     {"network.bytes", "bytes",
      "KV moved between nodes, whole run: fetched, copied by the replication policy, handed over to decode "
      "nodes, and written back from them"},

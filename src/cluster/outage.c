@@ -87,7 +87,7 @@ static bool covers(const struct mc_cluster *c, const struct mc_fault *fault, con
 
 	if (fault->node == MC_NONE)
 		return !strcmp(link, fault->link);
-	mc_cluster_name(c->view.n_prefill, fault->node, node, sizeof node);
+	mc_cluster_name(mc_cluster_named(c), fault->node, node, sizeof node);
 	if (strncmp(link, node, strlen(node)) || dot != link + strlen(node))
 		return false;
 	link = dot + 1;

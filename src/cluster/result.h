@@ -108,6 +108,8 @@ struct mc_result {
 	struct mc_intervals first;    /* first token interval of counted requests */
 	uint32_t n_prefill, n_decode; /* instances */
 	uint32_t prefill_group;
+	bool coupled; /* nodes that do both: decode instance i is prefill instance i */
+	uint64_t preemptions, recomputed_tokens; /* of coupled nodes */
 	mc_time *prefill_busy; /* a prefill instance: engine time, node-ns (a group's nodes each count) */
 	mc_time *decode_busy;  /* a decode node: time in iterations */
 	uint64_t evicted_blocks, unstored_blocks; /* DRAM pools */

@@ -112,9 +112,13 @@ void mc_cluster_sample(struct mc_cluster *c)
 	c->view.now = c->loop.now;
 	s.prefill_load = mc_load_prefill_pool(&c->view, c->scenario->slo.ttft);
 	s.decode_load = mc_load_decode_pool(&c->view, c->scenario->slo.tbt);
-	sample_prefill(c, &s);
+	if (c->coupled) {
+		mc_cluster_coupled_sample(c, &s);
+	} else {
+		sample_prefill(c, &s);
+		sample_decode(c, &s);
+	}
 	sample_pools(c, &s);
-	sample_decode(c, &s);
 	sample_links(c, &s);
 	sample_outages(c, &s);
 	mc_vec_push(&c->result->samples, s);

@@ -63,6 +63,13 @@ static const char *const *stream_names(void)
 	return names;
 }
 
+static const char *const *batching_names(void)
+{
+	static const char *const names[] = {"prefill-first", "chunked", NULL};
+
+	return names;
+}
+
 static const char *const *nic_names(void)
 {
 	static const char *const names[] = {"all", "preferred", NULL};
@@ -144,6 +151,16 @@ const struct mc_field mc_scenario_fields[] = {
      "largest chunk of a prompt", NULL},
     {"cluster.max_batch", MC_F_COUNT, AT(cluster.max_batch), "0", 0, 1e6, "requests",
      "requests of a decode iteration; 0: limited by VRAM alone", NULL},
+    {"cluster.coupled", MC_F_INT, AT(cluster.coupled), "0", 0, 100000, "nodes",
+     "nodes that do both prefill and decode, in place of cluster.prefill and cluster.decode; 0: none", NULL},
+    {"cluster.batching", MC_F_CHOICE, AT(cluster.batching), "prefill-first", 0, 0, "",
+     "coupled nodes: prompts that wait are computed alone, before the next decode iteration; or in slices "
+     "beside the tokens of all running requests",
+     batching_names},
+    {"cluster.max_batched_tokens", MC_F_COUNT, AT(cluster.max_batched_tokens), "2048", 1, 1e9, "tokens",
+     "coupled nodes: new tokens of one iteration (prefill-first: or one longer prompt); no more requests "
+     "run",
+     NULL},
     {"cluster.stream", MC_F_CHOICE, AT(cluster.stream), "layerwise", 0, 0, "",
      "KV goes to decode layer by layer during prefill, or after it", stream_names},
     {"net.bandwidth", MC_F_RATE, AT(net.bandwidth), "0", 0, 1e15, "bytes/s",
@@ -323,8 +340,9 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 {
 	struct mc_classes classes;
 	int64_t block = s->kv.block_tokens ? s->kv.block_tokens : s->trace.block_tokens;
+	int rc;
 
-	if (s->cluster.prefill % s->cluster.prefill_group)
+	if (s->cluster.prefill % s->cluster.prefill_group && !s->cluster.coupled)
 		return bad(err, "cluster.prefill_group",
 			   "does not divide cluster.prefill; expected a divisor");
 	if (block % s->trace.block_tokens && s->trace.block_tokens % block)
@@ -346,7 +364,8 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 	mc_vec_fini(&classes);
 	if (mc_clients_check(s, err))
 		return MC_USAGE;
-	return mc_faults_check(s, err);
+	rc = mc_cluster_coupled_scenario(s, err);
+	return rc ? rc : mc_faults_check(s, err);
 }
 
 bool mc_scenario_is_random(const struct mc_scenario *s)

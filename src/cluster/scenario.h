@@ -31,6 +31,9 @@ struct mc_scenario {
 		int64_t prefill_chunk;   /* tokens */
 		int64_t max_batch;       /* requests of a decode iteration; 0: VRAM is the only limit */
 		char *stream;            /* layerwise, after */
+		int64_t coupled;         /* nodes that do both, in place of all others; 0: none */
+		char *batching;          /* of those: prefill-first, chunked */
+		int64_t max_batched_tokens;
 	} cluster;
 	struct {
 		double bandwidth;      /* usable bytes/s of a node, one direction; 0: the profile's */
@@ -102,6 +105,9 @@ struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s);
 
 /* Is anything of it random? If not, all seeds give the same. */
 bool mc_scenario_is_random(const struct mc_scenario *s);
+
+/* coupled.c: what coupled nodes do not have. Names the key. */
+int mc_cluster_coupled_scenario(const struct mc_scenario *s, struct mc_err *err);
 
 /* What no single field can tell: a cluster that can exist, units that fit together. Names the key. */
 int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err);

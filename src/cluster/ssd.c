@@ -120,7 +120,8 @@ static uint32_t link_add(struct mc_cluster *c, uint32_t node, const char *what, 
 {
 	char name[64], end[32];
 
-	snprintf(name, sizeof name, "%s.%s", mc_cluster_name(c->view.n_prefill, node, end, sizeof end), what);
+	snprintf(name, sizeof name, "%s.%s", mc_cluster_name(mc_cluster_named(c), node, end, sizeof end),
+		 what);
 	return mc_fabric_link_add(c->fabric, name, bytes_per_s);
 }
 

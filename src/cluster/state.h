@@ -8,6 +8,7 @@
 #include "des/loop.h"
 #include "kv/future.h"
 #include "kv/pool.h"
+#include "engine/coupled.h"
 #include "engine/decode.h"
 #include "engine/prefill.h"
 #include "net/fabric.h"
@@ -74,6 +75,7 @@ struct mc_flight {
 	int64_t stream; /* bytes/s at which its prefill makes what is streamed; 0: no stream, or no longer */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
+	struct mc_coupled_job coupled;
 	struct mc_flight *prev, *next; /* of all that are open, in order of dispatch; or of the free ones */
 };
 
@@ -121,6 +123,7 @@ struct mc_cluster {
 	struct mc_future *future; /* NULL: kv.evict needs none */
 	struct mc_prefill *prefill;
 	struct mc_decode *decode;
+	struct mc_coupled *coupled; /* nodes that do both; then those two are NULL. NULL: there are none */
 	struct mc_view view;
 	struct mc_conductor conductor;
 	struct mc_horizon *horizon; /* NULL: admission asks for none */
@@ -176,7 +179,13 @@ static inline struct mc_pool *mc_cluster_pool(const struct mc_cluster *c, uint32
 
 static inline uint32_t mc_cluster_nodes(const struct mc_cluster *c)
 {
-	return c->view.n_prefill + c->view.n_decode;
+	return c->view.coupled ? c->view.n_prefill : c->view.n_prefill + c->view.n_decode;
+}
+
+/* Nodes of prefill instances, for their names; MC_NONE: coupled ones. */
+static inline uint32_t mc_cluster_named(const struct mc_cluster *c)
+{
+	return c->view.coupled ? MC_NONE : c->view.n_prefill;
 }
 
 /* NICs of a node. */
@@ -191,7 +200,7 @@ static inline bool mc_cluster_dead(const struct mc_cluster *c, uint32_t node)
 	return c->outage && c->outage[node].down;
 }
 
-/* cluster.c: "prefill3", "decode0". */
+/* cluster.c: "prefill3", "decode0"; n_prefill MC_NONE: "node3". */
 char *mc_cluster_name(uint32_t n_prefill, uint32_t node, char *buf, size_t n);
 
 /* cluster.c: leave early (Ctrl-C)? */
@@ -211,6 +220,20 @@ void mc_cluster_ended(struct mc_cluster *c, int64_t request);
 /* fabric.c: the network; what it did, into the result. */
 void mc_cluster_fabric_init(struct mc_cluster *c);
 void mc_cluster_fabric_collect(struct mc_cluster *c);
+
+/* coupled.c: a cluster of coupled nodes: what the view says of it; the nodes and their pools (MC_USAGE, with
+ * the key, when VRAM holds nothing or too much). */
+void mc_cluster_coupled_view(struct mc_cluster *c);
+int mc_cluster_coupled_init(struct mc_cluster *c);
+void mc_cluster_coupled_fini(struct mc_cluster *c);
+/* Of the prompt that many tokens are expected to be cached. */
+void mc_cluster_coupled_submit(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
+			       uint32_t cached);
+void mc_cluster_coupled_stop(struct mc_cluster *c);
+void mc_cluster_coupled_collect(struct mc_cluster *c);
+void mc_cluster_coupled_sample(const struct mc_cluster *c, struct mc_sample *s);
+/* Sums over the rows against what the nodes counted: what is broken, or NULL. */
+const char *mc_cluster_coupled_check_end(const struct mc_cluster *c);
 
 /* tiers.c: the nodes' pools. MC_USAGE, with the key, when one would hold nothing or too much. */
 int mc_cluster_tiers_init(struct mc_cluster *c);
@@ -274,6 +297,8 @@ uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, co
 			      uint32_t hit);
 /* dispatch.c: the flight is over, and so is its request if its row says how. */
 void mc_cluster_close(struct mc_flight *f);
+/* Its last token exists. */
+void mc_cluster_finish(struct mc_flight *f);
 
 /* dispatch.c: a prefill instance's wait has changed. */
 void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);

@@ -64,11 +64,11 @@ struct series {
 	    *busy; /* share of the prefill instances in use between a sample and the one before; n samples */
 };
 
-/* How much of its instance a prompt uses while it is there. In a group it passes through idle nodes, too, and
- * beside other prompts: its engine time counts, spread evenly. */
+/* How much of its instance a prompt uses while it is there. A coupled node does other things, too; in a group
+ * it passes through idle nodes, too, and beside other prompts: its engine time counts, spread evenly. */
 static double weight(const struct mc_result *r, const struct mc_row *row)
 {
-	if (r->prefill_group == 1 || row->prefill_end <= row->prefill_start)
+	if ((r->prefill_group == 1 && !r->coupled) || row->prefill_end <= row->prefill_start)
 		return 1;
 	return (row->compute_s + row->load_s) / r->prefill_group /
 	       mc_time_to_s(row->prefill_end - row->prefill_start);
@@ -219,6 +219,7 @@ void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *
 	const char *const name[PARTS] = {"prefill pool", "decode pool",
 					 r->n_links > r->n_net_links ? "busiest link or SSD"
 								     : "busiest link"};
+	const char *pools = r->coupled ? "prefix caches in VRAM" : "DRAM pools";
 	size_t n = r->samples.n, w = n / 20 ? n / 20 : 1, at;
 	struct series series = {s, r, NULL};
 	struct span p[PARTS];
@@ -245,8 +246,8 @@ void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *
 		at += (size_t)snprintf(out + at, sizeof m->bottleneck - at, "%s %s %.0f %%", i ? "," : "",
 				       name[i], 100 * p[i].peak);
 	if (r->evicted_blocks)
-		snprintf(out + at, sizeof m->bottleneck - at, " loaded; DRAM pools evicted %llu blocks",
+		snprintf(out + at, sizeof m->bottleneck - at, " loaded; %s evicted %llu blocks", pools,
 			 (unsigned long long)r->evicted_blocks);
 	else
-		snprintf(out + at, sizeof m->bottleneck - at, " loaded; DRAM pools never full");
+		snprintf(out + at, sizeof m->bottleneck - at, " loaded; %s never full", pools);
 }

@@ -26,6 +26,9 @@ void mc_report_dump(FILE *out, const json_t *doc)
 static void ignore(const struct mc_conf *conf, const char *key, const char *reason,
 		   struct mc_ignored_list *list)
 {
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(list->at[i].key, key)) /* the first reason will do */
+			return;
 	if (mc_conf_is_set(conf, key))
 		mc_vec_push(list, ((struct mc_ignored){key, reason}));
 }
@@ -126,10 +129,42 @@ static void ignored_admission(const struct mc_conf *conf, const struct mc_scenar
 		ignore(conf, "conductor.length_quantile", "only the predictor quantile reads it", list);
 }
 
+/* Of coupled nodes; the opposite where there are none. */
+static void ignored_coupled(const struct mc_conf *conf, const struct mc_scenario *s,
+			    struct mc_ignored_list *list)
+{
+	static const char *const theirs[] = {"cluster.batching", "cluster.max_batched_tokens"};
+	static const char *const others[] = {
+	    "cluster.prefill",
+	    "cluster.decode",
+	    "cluster.prefill_group",
+	    "cluster.prefill_chunk",
+	    "cluster.stream",
+	    "kv.decode_share",
+	    "kv.dram_tokens",
+	    "kv.dram_bytes",
+	    "conductor.decode_policy",
+	    "net.bandwidth",
+	    "net.host_bandwidth",
+	    "net.nics",
+	    "net.memory",
+	    "net.detail",
+	    "net.slice_cost",
+	    "net.rack_nodes",
+	};
+
+	for (size_t i = 0; i < sizeof theirs / sizeof *theirs && !s->cluster.coupled; i++)
+		ignore(conf, theirs[i], "there are no coupled nodes (cluster.coupled)", list);
+	for (size_t i = 0; i < sizeof others / sizeof *others && s->cluster.coupled; i++)
+		ignore(conf, others[i],
+		       "coupled nodes do both, move no KV and keep it in VRAM (cluster.coupled)", list);
+}
+
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
 {
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
 
+	ignored_coupled(conf, s, list);
 	if (!mc_scenario_is_random(s))
 		ignore(conf, "seed", "nothing is random in this run", list);
 	if (s->cluster.prefill_group == 1)

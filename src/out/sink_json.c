@@ -102,7 +102,7 @@ static void cache(json_t *o, const struct mc_result *r, const struct mc_metrics 
 	mc_json_int(x, "unstored_blocks", (int64_t)r->unstored_blocks);
 }
 
-static void engines(json_t *o, const struct mc_metrics *m)
+static void engines(json_t *o, const struct mc_result *r, const struct mc_metrics *m)
 {
 	json_t *x = mc_json_object(o, "prefill");
 
@@ -118,6 +118,8 @@ static void engines(json_t *o, const struct mc_metrics *m)
 	mc_json_real(x, "busy_ratio", m->decode_busy_ratio);
 	mc_json_real(x, "batch_mean", m->batch_mean);
 	mc_json_int(x, "iterations", m->iterations);
+	mc_json_int(x, "preemptions", (int64_t)r->preemptions);
+	mc_json_int(x, "recomputed_tokens", (int64_t)r->recomputed_tokens);
 	x = mc_json_object(o, "load");
 	mc_json_real(x, "prefill_mean", m->prefill_load_mean);
 	mc_json_real(x, "decode_mean", m->decode_load_mean);
@@ -243,7 +245,7 @@ json_t *mc_report_json(const struct mc_report *report)
 	requests(o, report->metrics);
 	latencies(o, report->scenario, report->metrics);
 	cache(o, report->result, report->metrics);
-	engines(o, report->metrics);
+	engines(o, report->result, report->metrics);
 	network(o, report->result, report->metrics);
 	faults(o, &report->result->outages);
 	by_length(o, report->metrics);

@@ -58,18 +58,30 @@ static void head(FILE *out, const struct mc_report *report)
 	fprintf(out, "%-11s %s, %s requests, fingerprint %016" PRIx64 "%s\n", "trace", s->trace.path,
 		mc_text_grouped(report->trace->n, n), report->trace->fingerprint,
 		s->trace.spread_ticks ? ", ticks spread" : "");
-	fprintf(out, "%-11s %" PRId64 " prefill + %" PRId64 " decode nodes of %s, %s", "cluster",
-		s->cluster.prefill, s->cluster.decode, report->profile, report->model);
-	if (s->cluster.prefill_group > 1)
+	if (s->cluster.coupled)
+		fprintf(out, "%-11s %" PRId64 " coupled nodes (%s, %s tokens) of %s, %s", "cluster",
+			s->cluster.coupled, s->cluster.batching,
+			mc_text_grouped(s->cluster.max_batched_tokens, n), report->profile, report->model);
+	else
+		fprintf(out, "%-11s %" PRId64 " prefill + %" PRId64 " decode nodes of %s, %s", "cluster",
+			s->cluster.prefill, s->cluster.decode, report->profile, report->model);
+	if (s->cluster.prefill_group > 1 && !s->cluster.coupled)
 		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
 	if (s->net.rack_nodes)
 		fprintf(out, ", racks of %" PRId64 " (%s, %g to 1)", s->net.rack_nodes, s->net.rack_order,
 			s->net.oversubscription);
 	putc('\n', out);
 	clients(out, s);
-	fprintf(out, "%-11s %s, decode %s; ", "conductor", s->conductor.policy, s->conductor.decode_policy);
+	fprintf(out, "%-11s %s", "conductor", s->conductor.policy);
+	if (!s->cluster.coupled)
+		fprintf(out, ", decode %s", s->conductor.decode_policy);
+	fprintf(out, "; ");
 	if (!strcmp(s->kv.pool, "off")) {
 		fprintf(out, "no KV pool\n\n");
+		return;
+	}
+	if (s->cluster.coupled) {
+		fprintf(out, "prefixes cached in spare VRAM, %s\n\n", s->kv.evict);
 		return;
 	}
 	fprintf(out, "KV pool (%s) of %s %s a node, %s%s", s->kv.pool,
@@ -170,6 +182,19 @@ static void loads(FILE *out, const struct mc_metrics *m)
 			mc_text_grouped(m->wasted_prefills, n), m->wasted_s);
 }
 
+static void decode(FILE *out, const struct mc_result *r, const struct mc_metrics *m)
+{
+	char a[MC_GROUPED], b[MC_GROUPED];
+
+	fprintf(out, "%-11s batch %.1f, %s iterations; %.1f %% busy", "decode", m->batch_mean,
+		mc_text_grouped(m->iterations, a), 100 * m->decode_busy_ratio);
+	if (r->preemptions)
+		fprintf(out, "; %s preemptions, %s tokens computed again",
+			mc_text_grouped((int64_t)r->preemptions, a),
+			mc_text_grouped((int64_t)r->recomputed_tokens, b));
+	putc('\n', out);
+}
+
 static void parts(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
@@ -211,8 +236,7 @@ static void parts(FILE *out, const struct mc_report *report)
 	    "%-11s compute %.3f s, with cache load %.3f s, queue %.3f s, fetch wait %.3f s; %.1f %% busy\n",
 	    "prefill", m->compute_s_mean, m->gpu_time_s_mean, m->queue_s_mean, m->fetch_wait_s_mean,
 	    100 * m->prefill_busy_ratio);
-	fprintf(out, "%-11s batch %.1f, %s iterations; %.1f %% busy\n", "decode", m->batch_mean,
-		mc_text_grouped(m->iterations, n), 100 * m->decode_busy_ratio);
+	decode(out, r, m);
 	loads(out, m);
 	fprintf(out, "%-11s %s of KV moved; busiest link %s, %.1f %%", "network",
 		mc_units_format_bytes(m->network_bytes, a), link, 100 * m->busiest_link_ratio);

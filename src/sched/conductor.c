@@ -51,8 +51,7 @@ void mc_conductor_decide(struct mc_conductor *c, const struct mc_view *view, con
 			 struct mc_decision *out)
 {
 	*out = (struct mc_decision){.decode = MC_NONE};
-	/* A one-token output never reaches decode. */
-	if (prompt->max_tokens > 1 && mc_prompt_kv(prompt) > view->cost->vram_kv_tokens) {
+	if (!mc_view_can_hold(view, prompt)) {
 		out->refusal = MC_REFUSED_DECODE_CAPACITY;
 		return;
 	}
@@ -62,7 +61,8 @@ void mc_conductor_decide(struct mc_conductor *c, const struct mc_view *view, con
 	}
 	c->policy->place(c->policy_state, view, prompt, &out->placed);
 	if (prompt->max_tokens > 1)
-		out->decode = c->decode_policy->place(c->decode_state, view, prompt);
+		out->decode = view->coupled ? out->placed.prefill
+					    : c->decode_policy->place(c->decode_state, view, prompt);
 	if (c->length)
 		out->length = c->length->predict(c->length_state, prompt);
 	out->refusal = c->admission->arrive(view, prompt, out);

@@ -243,7 +243,7 @@ void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, 
 static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t cached)
 {
 	const struct mc_cost *c = view->cost;
-	bool falls = !c->pf_load_overlaps && c->pf_load <= c->pf_b;
+	bool falls = !view->coupled && !c->pf_load_overlaps && c->pf_load <= c->pf_b;
 	double s = falls ? mc_cost_prefill_gpu_s(c, n, cached) : mc_cost_prefill_compute_s(c, n, cached);
 
 	return mc_time_from_s(s / view->group);

@@ -106,8 +106,18 @@ double mc_view_send_share(const struct mc_view *view, uint32_t node)
 	return left > fair ? left : fair;
 }
 
+/* Engine time of a prompt that a coupled node computes, in passes that each cost a start. */
+static double coupled_s(const struct mc_view *view, uint32_t n, uint32_t cached)
+{
+	int64_t more = ((int64_t)n - cached - 1) / view->chunk;
+
+	return mc_cost_prefill_compute_s(view->cost, n, cached) + (double)more * view->cost->pf_a;
+}
+
 mc_time mc_view_prefill_occupancy(const struct mc_view *view, uint32_t n, uint32_t cached)
 {
+	if (view->coupled)
+		return mc_time_from_s(coupled_s(view, n, cached));
 	return mc_time_from_s(mc_cost_prefill_gpu_s(view->cost, n, cached) / view->group);
 }
 
@@ -115,6 +125,8 @@ mc_time mc_view_prefill_time(const struct mc_view *view, uint32_t n, uint32_t ca
 {
 	double gpu = mc_cost_prefill_gpu_s(view->cost, n, cached), chunks, hop;
 
+	if (view->coupled)
+		return mc_view_prefill_occupancy(view, n, cached);
 	if (view->group == 1)
 		return mc_time_from_s(gpu);
 	/* Equal chunks through equal stages: the fill of the pipeline, then one stage's work. */

@@ -65,6 +65,10 @@ struct mc_view {
 	int64_t block_tokens;
 	uint32_t group; /* nodes of a prefill instance */
 	int64_t chunk;  /* tokens of a prefill chunk */
+	/* Nodes that do both: decode instance i is prefill instance i, n_prefill = n_decode. What they hold
+	 * is in VRAM and needs no load; a prompt takes a pass for each `chunk`. */
+	bool coupled;
+	int64_t kv_limit; /* coupled: tokens of KV of one request, at most */
 	uint32_t n_prefill, n_decode;
 	struct mc_view_prefill *prefill;
 	struct mc_view_decode *decode;
@@ -134,7 +138,7 @@ static inline mc_time mc_view_queue(const struct mc_view *view, uint32_t i)
 /* The node of decode instance i. */
 static inline uint32_t mc_view_decode_node(const struct mc_view *view, uint32_t i)
 {
-	return view->n_prefill + i;
+	return view->coupled ? i : view->n_prefill + i;
 }
 
 /* The node that a node of the tree belongs to: itself, or the one whose SSD it is. */
@@ -183,6 +187,15 @@ static inline uint32_t mc_view_span_tokens(const struct mc_view *view, const str
 /* Predicted time from the start of a prompt's prefill to its end, the first `cached` of n tokens being in
  * DRAM: T_prefill. */
 mc_time mc_view_prefill_time(const struct mc_view *view, uint32_t n, uint32_t cached);
+/* Can a decode instance hold it all, prompt and output? A one-token output never reaches decode, but coupled
+ * nodes have prompts there, too. */
+static inline bool mc_view_can_hold(const struct mc_view *view, const struct mc_prompt *p)
+{
+	if (view->coupled)
+		return mc_prompt_kv(p) <= view->kv_limit;
+	return p->max_tokens <= 1 || mc_prompt_kv(p) <= view->cost->vram_kv_tokens;
+}
+
 /* How long it keeps an instance from starting the next one: the same for one node, a stage's share for a
  * group. */
 mc_time mc_view_prefill_occupancy(const struct mc_view *view, uint32_t n, uint32_t cached);
