@@ -37,8 +37,10 @@ static void due_tidy(struct mc_arrivals *a)
 static void send(struct mc_cluster *c, int64_t request)
 {
 	struct mc_arrivals *a = &c->arrivals;
+	struct mc_row *row = &c->result->row[request];
 
-	c->result->row[request].attempts++;
+	row->attempts++;
+	row->sent = c->loop.now;
 	due_tidy(a);
 	mc_vec_push(&a->due, ((struct mc_due){c->loop.now + c->schedule, request}));
 	if (!mc_event_pending(&a->decide))

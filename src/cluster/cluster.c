@@ -88,6 +88,7 @@ static void init_rows(struct mc_cluster *c)
 	for (int64_t i = 0; i < t->n; i++)
 		r->row[i] = (struct mc_row){
 		    .arrival = closed ? -1 : t->arrival[i],
+		    .sent = -1,
 		    .decided = -1,
 		    .prefill_start = -1,
 		    .prefill_end = -1,

@@ -81,7 +81,7 @@ struct mc_prompt mc_cluster_prompt(const struct mc_cluster *c, const struct mc_r
 	return (struct mc_prompt){.request = (uint64_t)(row - c->result->row),
 				  .tokens = row->input,
 				  .max_tokens = row->output,
-				  .arrival = row->arrival,
+				  .arrival = row->sent,
 				  .ttft = class->ttft ? class->ttft : slo_ttft,
 				  .tbt = class->tbt ? class->tbt : slo_tbt,
 				  .admit_load = class->admit_load,

@@ -25,8 +25,8 @@ const char *mc_outcome_name(enum mc_outcome o);
 
 /* One request. Times are absolute simulated ns; -1: did not happen. */
 struct mc_row {
-	/* When it was first wanted; when it was last decided on; prefill_end: the first token exists. */
-	mc_time arrival, decided, prefill_start, prefill_end;
+	/* When it was first wanted; last sent; decided on; prefill_end: the first token exists. */
+	mc_time arrival, sent, decided, prefill_start, prefill_end;
 	mc_time handover_end;   /* last KV block at the decode node's DRAM */
 	mc_time end;            /* last token */
 	mc_time fetch_wait;     /* time that prefill stood still for blocks from other nodes */

@@ -87,7 +87,7 @@ struct mc_prompt {
 	uint64_t request;      /* its number in the trace, for messages */
 	uint32_t tokens;       /* input length, n >= 1 */
 	uint32_t max_tokens;   /* limit of the output that the client asks for; not a prediction */
-	mc_time arrival;       /* of its first attempt */
+	mc_time arrival;       /* of this attempt: all that a server can know */
 	mc_time ttft, tbt;     /* its objectives; 0: none */
 	double admit_load;     /* load of a pool above which it is refused: 1, less for those who go first */
 	uint32_t true_output;  /* tokens; what oracles alone may read. A live engine does not know: 0 */

@@ -218,6 +218,50 @@ START_TEST(no_objectives)
 }
 END_TEST
 
+/* A burst at one instant, one prefill node: each is taken while its predicted TTFT over the objective of its
+ * class is no more than the class's load; who may have less is refused first. */
+START_TEST(who_is_refused_first)
+{
+	enum { N = 60 };
+	static const double objective_s[3] = {4, 4, 5}, load[3] = {1, 0.5, 0.6};
+	struct setup u;
+	struct mc_result r;
+	int64_t taken = 0, refused[3] = {0};
+	double service;
+
+	setup_init(&u, 16);
+	setup_set(&u, "cluster.prefill=1");
+	setup_set(&u, "kv.pool=off");
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "conductor.admission=early");
+	setup_set(&u, "slo.ttft=5s");
+	setup_set(&u, "classes=[{\"name\": \"high\", \"ttft\": 4},"
+		      "{\"name\": \"low\", \"ttft\": \"4s\", \"admit_load\": 0.5},"
+		      "{\"name\": \"batch\", \"ttft\": \"none\", \"admit_load\": 0.6}]");
+	service = mc_cost_prefill_gpu_s(&u.cost, 2000, 0);
+	for (uint64_t i = 0; i < N; i++) {
+		uint64_t id[2] = {0, 100 + i};
+
+		add(&u, 0, 2000, 1, id, 0);
+	}
+	setup_run(&u, &r);
+	for (int i = 0; i < N; i++) {
+		int k = r.row[i].class;
+		double ttft = 0.05 + (double)(taken + 1) * service;
+		bool fits = ttft / objective_s[k] <= load[k];
+
+		ck_assert_int_eq(r.row[i].outcome, fits ? MC_COMPLETED : MC_REJECTED);
+		taken += fits;
+		refused[k] += !fits;
+	}
+	ck_assert_int_eq(taken, (int64_t)((4 - 0.05) / service));
+	for (int k = 0; k < 3; k++)
+		ck_assert_int_gt(refused[k], 0);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("classes");
@@ -228,6 +272,7 @@ static Suite *suite(void)
 	tcase_add_test(t, shares);
 	tcase_add_test(t, metrics_by_class);
 	tcase_add_test(t, no_objectives);
+	tcase_add_test(t, who_is_refused_first);
 	suite_add_tcase(s, t);
 	return s;
 }

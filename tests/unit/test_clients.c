@@ -335,6 +335,38 @@ START_TEST(a_prefill_is_wasted)
 }
 END_TEST
 
+/* Refused for load, which falls: who comes again is taken, since the Conductor sees a new request, and is too
+ * late by its own clock. */
+START_TEST(a_retry_is_a_new_request)
+{
+	struct setup u;
+	struct mc_result r;
+	struct mc_metrics m;
+	int64_t late = 0;
+
+	init(&u, 1, 1);
+	setup_set(&u, "kv.pool=off");
+	setup_set(&u, "conductor.admission=early");
+	setup_set(&u, "slo.ttft=2s");
+	setup_set(&u, "clients.retries=9");
+	setup_set(&u, "clients.jitter=off");
+	add_many(&u, 40, 2000, 1);
+	setup_run(&u, &r);
+	outcomes(&r, 40, 0, 0, 0);
+	for (int i = 0; i < 40; i++) {
+		ck_assert_int_eq(r.row[i].sent, r.row[i].decided - SCHEDULE);
+		ck_assert_int_le(r.row[i].prefill_end - r.row[i].sent, 2 * MC_NS_PER_S);
+		late += r.row[i].prefill_end - r.row[i].arrival > 2 * MC_NS_PER_S;
+	}
+	ck_assert_int_gt(late, 10);
+	mc_metrics_compute(&u.s, &u.cost, &r, &m);
+	ck_assert_int_eq(m.effective, 40 - late);
+	ck_assert_int_gt(m.resent, late);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 /* Each doubles the one before, up to the most; jitter is of the size that was asked for, even, and of its own
  * for every request and attempt. */
 START_TEST(backoffs_and_jitter)
@@ -451,6 +483,7 @@ static Suite *suite(void)
 	tcase_add_test(t, it_keeps_its_place);
 	tcase_add_test(t, what_never_fits_is_sent_once);
 	tcase_add_test(t, a_prefill_is_wasted);
+	tcase_add_test(t, a_retry_is_a_new_request);
 	tcase_add_test(t, backoffs_and_jitter);
 	tcase_add_test(t, think_times);
 	tcase_add_test(t, bad_settings);

@@ -11,6 +11,7 @@ struct sums {
 static void random_clients(struct setup *u, uint64_t *r)
 {
 	static const char *const jitter[] = {"off", "half", "full"};
+	static const char *const admission[] = {"none", "baseline", "early", "predict", "predict-length"};
 
 	setup_set(u, "seed=%d", (int)draw(r, 1000));
 	setup_set(u, "clients.mode=%s", draw(r, 2) ? "closed" : "open");
@@ -24,7 +25,14 @@ static void random_clients(struct setup *u, uint64_t *r)
 	setup_set(u, "clients.jitter=%s", jitter[draw(r, 3)]);
 	setup_set(u, "faults.node_mtbf=%dms", 1000 + (int)draw(r, 20000));
 	setup_set(u, "faults.node_mttr=%dms", 10 + (int)draw(r, 6000));
+	setup_set(u, "faults.retries=%d", (int)draw(r, 3));
 	setup_set(u, "faults.detect=%dms", (int)(draw(r, 2) * draw(r, 400)));
+	setup_set(u, "conductor.admission=%s", admission[draw(r, 5)]);
+	setup_set(u, "slo.ttft=%dms", 300 + (int)draw(r, 3000));
+	setup_set(u, "slo.tbt=%dms", 10 + (int)draw(r, 40));
+	if (draw(r, 2))
+		setup_set(u, "classes=[{\"name\": \"a\"}, {\"name\": \"b\", \"ttft\": \"none\", "
+			     "\"tbt\": \"none\", \"admit_load\": 0.5}]");
 	if (!draw(r, 4))
 		setup_set(u, "run.until=%dms", 200 + (int)draw(r, 10000));
 }
