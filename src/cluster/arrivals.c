@@ -89,10 +89,12 @@ static void on_wake(struct mc_loop *loop, struct mc_event *ev)
 	(void)loop;
 	w->next = c->arrivals.idle;
 	c->arrivals.idle = w;
-	if (w->request >= 0)
-		send(c, w->request);
-	else
+	if (w->request < 0) {
 		take(c);
+		return;
+	}
+	c->arrivals.backing_off--;
+	send(c, w->request);
 }
 
 /* Send the request again after a while; -1: let a client take the next one. */
@@ -172,6 +174,14 @@ void mc_cluster_arrivals_begin(struct mc_cluster *c)
 		wait(c, mc_clients_first(s, k), -1);
 }
 
+void mc_cluster_arrivals_sample(const struct mc_cluster *c, struct mc_sample *s)
+{
+	const struct mc_arrivals *a = &c->arrivals;
+
+	s->held = a->came - a->sent;
+	s->backing_off = a->backing_off;
+}
+
 void mc_cluster_ended(struct mc_cluster *c, int64_t request)
 {
 	struct mc_arrivals *a = &c->arrivals;
@@ -216,6 +226,7 @@ void mc_cluster_refuse(struct mc_cluster *c, int64_t request, enum mc_refusal re
 	if (again) {
 		mc_cluster_row_clear(row);
 		row->decided = -1;
+		c->arrivals.backing_off++;
 		wait(c, mc_clients_backoff(c->scenario, request, row->attempts), request);
 		return;
 	}

@@ -37,6 +37,7 @@ struct mc_arrivals {
 	int64_t sent;    /* likewise, retries not counted */
 	int64_t decided; /* likewise, those that were decided on */
 	int64_t ended;   /* completed, refused for good, failed */
+	int64_t backing_off; /* sent, and to be sent again */
 	struct {
 		MC_VEC(struct mc_due)
 	} due;       /* in order of time: all come the same time after they were sent */

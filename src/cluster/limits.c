@@ -91,8 +91,17 @@ int mc_cluster_limits(struct mc_cluster *c)
 	int64_t large = oversized(c);
 	/* What follows the last arrival, or comes from clients, makes rows farther apart instead. */
 	mc_time last = mc_clients_closed(s) ? 0 : c->trace->arrival[c->trace->n - 1];
-	double end = latest_end_s(c), span = mc_time_to_s(last < s->run.until ? last : s->run.until);
+	double idle = idle_s(c), end = latest_end_s(c),
+	       span = mc_time_to_s(last < s->run.until ? last : s->run.until);
 
+	if (!(idle < CLOCK_S) && (mc_clients_closed(s) || s->clients.retries)) {
+		mc_err_set(
+		    c->err, MC_USAGE,
+		    "may add up to %.3g years of waiting over all requests; a run holds no more than 142",
+		    idle / 31556952);
+		return bad(c->err, mc_clients_closed(s) && s->clients.think ? "clients.think"
+									    : "clients.backoff_max");
+	}
 	if (!(end < CLOCK_S)) {
 		mc_err_set(c->err, MC_USAGE,
 			   "takes up to %.3g years on this cluster; a run holds no more than 142",

@@ -89,6 +89,8 @@ struct mc_sample {
 	uint64_t pool_used_blocks, pool_blocks; /* all DRAM pools */
 	uint32_t prefill_down, decode_down;     /* instances, whether the Conductor knows or not */
 	uint64_t ssd_used_blocks, ssd_blocks;   /* all SSD tiers */
+	/* Requests at their clients: not sent, since too many are under way; refused, to be sent again. */
+	int64_t held, backing_off;
 };
 
 struct mc_rows {

@@ -121,6 +121,7 @@ void mc_cluster_sample(struct mc_cluster *c)
 	sample_pools(c, &s);
 	sample_links(c, &s);
 	sample_outages(c, &s);
+	mc_cluster_arrivals_sample(c, &s);
 	mc_vec_push(&c->result->samples, s);
 	mc_cluster_replicas_sample(c);
 	if (c->result->samples.n == MC_CLUSTER_SAMPLES)

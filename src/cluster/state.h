@@ -211,6 +211,7 @@ void mc_cluster_arrivals_init(struct mc_cluster *c);
 void mc_cluster_arrivals_fini(struct mc_cluster *c);
 void mc_cluster_arrivals_begin(struct mc_cluster *c);
 bool mc_cluster_over(const struct mc_cluster *c);
+void mc_cluster_arrivals_sample(const struct mc_cluster *c, struct mc_sample *s);
 /* The request is refused, on arrival or later: it has no flight (any more: mc_cluster_close comes first, with
  * the outcome left as unfinished). Every refusal comes here; it may be sent again. */
 void mc_cluster_refuse(struct mc_cluster *c, int64_t request, enum mc_refusal reason);

@@ -81,6 +81,28 @@ static void ignored_faults(const struct mc_conf *conf, const struct mc_scenario 
 	ignore(conf, "faults.retries", "no node fails (faults.events, faults.node_mtbf)", list);
 }
 
+/* Is anything refused that a client would send again? */
+static bool refuses(const struct mc_scenario *s)
+{
+	const struct mc_admission *a = mc_admission_find(s->conductor.admission);
+
+	return !a || a->judges || !strcmp(s->conductor.decode_check, "on") || mc_faults_of_nodes(s);
+}
+
+/* Does a class say at which load it is refused? */
+static bool has_admit_load(const struct mc_scenario *s)
+{
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(s->classes, i, object)
+	{
+		if (json_object_get(object, "admit_load"))
+			return true;
+	}
+	return false;
+}
+
 static void ignored_clients(const struct mc_conf *conf, const struct mc_scenario *s,
 			    struct mc_ignored_list *list)
 {
@@ -100,6 +122,9 @@ static void ignored_clients(const struct mc_conf *conf, const struct mc_scenario
 		ignore(conf, "clients.think", open, list);
 		ignore(conf, "clients.think_shape", open, list);
 	}
+	if (!refuses(s))
+		ignore(conf, "clients.retries",
+		       "nothing is refused for load, and no node fails (conductor.admission)", list);
 	if (!s->clients.retries) {
 		ignore(conf, "clients.backoff", once, list);
 		ignore(conf, "clients.backoff_max", once, list);
@@ -119,6 +144,9 @@ static void ignored_admission(const struct mc_conf *conf, const struct mc_scenar
 
 	if (a && !a->judges)
 		ignore(conf, "conductor.admit_load", "nothing is refused for load (conductor.admission)",
+		       list);
+	if (a && !a->judges && has_admit_load(s))
+		ignore(conf, "classes", "only admit_load: nothing is refused for load (conductor.admission)",
 		       list);
 	if (!length)
 		ignore(conf, "conductor.length_predictor",

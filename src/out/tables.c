@@ -99,7 +99,8 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 	      "decode_batch_max,decode_iteration_max_s,decode_kv_ratio_max,link_ratio_max,link_max,input_"
 	      "tokens,hit_tokens,"
 	      "hit_ratio,pool_used_blocks,pool_blocks,ssd_used_blocks,ssd_blocks,vram_reserved_tokens,vram_"
-	      "active_tokens,prefill_down,decode_down,prefill_load,decode_load\n",
+	      "active_tokens,prefill_down,decode_down,prefill_load,decode_load,clients_held,clients_backing_"
+	      "off\n",
 	      out);
 	for (size_t i = 0; i < r->samples.n; i++) {
 		const struct mc_sample *s = &r->samples.at[i];
@@ -118,9 +119,10 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64, s->input_tokens,
 			s->hit_tokens, s->input_tokens ? (double)s->hit_tokens / (double)s->input_tokens : 0,
 			s->pool_used_blocks, s->pool_blocks);
-		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%u,%u,%.6f,%.6f\n",
+		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%u,%u,%.6f,%.6f",
 			s->ssd_used_blocks, s->ssd_blocks, s->vram_reserved, s->vram_active, s->prefill_down,
 			s->decode_down, s->prefill_load, s->decode_load);
+		fprintf(out, ",%" PRId64 ",%" PRId64 "\n", s->held, s->backing_off);
 	}
 }
 

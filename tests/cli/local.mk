@@ -1,6 +1,7 @@
 # The program as its users meet it: what it prints where, and how it exits. One command a script; TAP on stdout.
 CLI_TESTS = \
 	%D%/capacity.sh \
+	%D%/clients.sh \
 	%D%/compare.sh \
 	%D%/completion.sh \
 	%D%/config.sh \
