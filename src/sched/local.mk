@@ -28,17 +28,17 @@ SCHED_LENGTHS = \
 libmooncake_a_SOURCES += $(SCHED_POLICIES) $(SCHED_DECODE_POLICIES) $(SCHED_ADMISSIONS) $(SCHED_LENGTHS) \
 	%D%/admission.c %D%/admission.h \
 	%D%/burden.c %D%/burden.h \
+	%D%/conductor.c %D%/conductor.h \
 	%D%/decision.h \
 	%D%/horizon.c %D%/horizon.h \
 	%D%/length.c %D%/length.h \
 	%D%/load.c %D%/load.h \
-	%D%/tally.c %D%/tally.h \
-	%D%/conductor.c %D%/conductor.h \
 	%D%/policy.c %D%/policy.h \
 	%D%/rank.c %D%/rank.h \
 	%D%/replicate.c %D%/replicate.h \
 	%D%/score.c \
 	%D%/search.c %D%/search.h \
+	%D%/tally.c %D%/tally.h \
 	%D%/view.c %D%/view.h
 nodist_libmooncake_a_SOURCES += %D%/policy_registry.c %D%/decode_registry.c %D%/admission_registry.c %D%/length_registry.c
 BUILT_SOURCES += %D%/policy_registry.c %D%/decode_registry.c %D%/admission_registry.c %D%/length_registry.c
