@@ -158,6 +158,20 @@ line()
 		}'
 }
 
+# system NAME: the options that make a system of 16 nodes: mooncake (8 for prefill, 8 for decode), or what it is compared
+# with: every node does both, plain, with the prefix cache that fits beside running requests, or with chunked prefill.
+# vLLM's clusters had no router that knows of caches.
+system()
+{
+	both="--set cluster.coupled=16 --set conductor.policy=least-loaded"
+	case $1 in
+	mooncake) ;;
+	plain) echo "$both --set kv.pool=off" ;;
+	caching) echo "$both --set kv.pool=local" ;;
+	chunked) echo "$both --set kv.pool=off --set cluster.batching=chunked" ;;
+	esac
+}
+
 # falls NAME VALUE: says whether VALUE is below that of the call before with the same NAME.
 falls()
 {

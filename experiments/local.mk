@@ -4,6 +4,9 @@ nobase_dist_pkgdata_DATA += \
 	%D%/README \
 	%D%/base.json \
 	%D%/conversation/scenario.json \
+	%D%/figure01-06-07/README \
+	%D%/figure01-06-07/published.txt \
+	%D%/figure01-06-07/rows.sh \
 	%D%/figure05/README \
 	%D%/figure05/published.txt \
 	%D%/figure05/rows.sh \

@@ -1,5 +1,6 @@
 # Pictures of what experiments/run.sh leaves.
 nobase_dist_pkgdata_DATA += \
+	%D%/figure01-06-07.gp \
 	%D%/figure05.gp \
 	%D%/figure08.gp \
 	%D%/figure09.gp \
