@@ -75,7 +75,7 @@ static void stop_sending(struct mc_cluster *c, struct mc_flight *f)
 	f->transfer = MC_NONE;
 	c->broken++;
 	mc_cluster_stream_over(c, f);
-	c->view.node[f->row->prefill].sends--;
+	mc_cluster_report_change(c, f->row->prefill, &(struct mc_node_change){.sends = -1});
 	c->crossed -= left;
 	c->result->handover_bytes -= left;
 }
@@ -84,11 +84,9 @@ static void stop_sending(struct mc_cluster *c, struct mc_flight *f)
 static void refuse(struct mc_cluster *c, struct mc_flight *f, enum mc_refusal why)
 {
 	struct mc_row *row = f->row;
-	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 
 	stop_sending(c, f);
-	mc_view_decode_add(&c->view, row->decode, -1, -(int64_t)row->input);
-	mc_view_decode_announce(&c->view, row->decode, &prompt, -1);
+	mc_cluster_report_decode(c, row, &(struct mc_decode_change){.announced = -1, .assigned = -1});
 	mc_decode_withdraw(&c->decode[row->decode], &f->decode);
 	if (f->decode_lease.held)
 		mc_pool_release(c->pool[mc_view_decode_node(&c->view, row->decode)], &f->decode_lease);
@@ -104,7 +102,7 @@ bool mc_cluster_admit_prefilled(struct mc_cluster *c, struct mc_flight *f)
 	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 	enum mc_refusal why;
 
-	c->view.now = c->loop.now;
+	mc_cluster_look(c);
 	why = mc_conductor_prefilled(&c->conductor, &c->view, &prompt, f->row->decode);
 	if (why)
 		refuse(c, f, why);

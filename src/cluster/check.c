@@ -64,6 +64,8 @@ static void check_coupled(struct mc_cluster *c, uint32_t i)
 
 void mc_cluster_check(struct mc_cluster *c)
 {
+	const char *stale;
+
 	for (uint32_t i = 0; i < mc_cluster_nodes(c) && !c->err->rc; i++) {
 		if (!c->pool[i])
 			continue;
@@ -79,12 +81,14 @@ void mc_cluster_check(struct mc_cluster *c)
 	for (uint32_t i = 0; i < c->view.n_prefill && c->prefill && !c->err->rc; i++) {
 		if ((double)c->prefill[i].busy > 1e3 + (double)c->loop.now * (1 + 1e-9) * c->view.group)
 			fail(c, "busier than time went by", i);
-		if (c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) &&
+		if (!c->stale && c->view.prefill[i].free_at != mc_prefill_free_at(&c->prefill[i]) &&
 		    !c->prefill[i].current && !c->prefill[i].halted)
 			fail(c, "the view's free_at is stale", i);
 	}
 	for (uint32_t i = 0; i < c->view.n_decode && c->decode && !c->err->rc; i++)
 		check_decode(c, i);
+	if (!c->err->rc && (stale = mc_cluster_stale_check(c)))
+		fail(c, stale, 0);
 	if (!c->err->rc && mc_tree_check(c->tree, c->err))
 		c->loop.stop = true;
 	if (!c->err->rc && mc_fabric_check(c->fabric, c->err))
@@ -169,6 +173,7 @@ void mc_cluster_check_end(struct mc_cluster *c)
 	double resent = mc_fabric_resent(c->fabric), links = -resent, again = c->ssd ? resent : 0,
 	       slack = 1 + 64 * (double)c->broken;
 
+	mc_cluster_hear(c, MC_NONE);
 	mc_cluster_check(c);
 	check_rows(c);
 	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++)

@@ -158,7 +158,7 @@ static int cluster_init(struct mc_cluster *c)
 	int rc;
 
 	mc_loop_init(&c->loop);
-	c->tree = mc_tree_new();
+	c->tree = c->known = mc_tree_new();
 	mc_tree_groups(c->tree, n_prefill, n_prefill + n_decode);
 	mc_view_init(&c->view, n_prefill, n_decode);
 	c->view.cost = c->cost;
@@ -181,6 +181,7 @@ static int cluster_init(struct mc_cluster *c)
 	mc_cluster_arrivals_init(c);
 	mc_event_init(&c->sample, MC_EV_SAMPLE, on_sample);
 	rc = coupled ? mc_cluster_coupled_init(c) : init_instances(c);
+	mc_cluster_stale_init(c);
 	rc = rc ? rc : mc_cluster_ssd_init(c);
 	c->result->n_links = mc_fabric_links(c->fabric);
 	c->link_seen = mc_xcalloc(c->result->n_links, sizeof *c->link_seen);
@@ -254,6 +255,7 @@ static void cluster_fini(struct mc_cluster *c)
 	for (uint32_t i = 0; i < c->view.n_decode && c->decode; i++)
 		mc_decode_fini(&c->decode[i]);
 	mc_cluster_coupled_fini(c);
+	mc_cluster_stale_fini(c);
 	mc_cluster_tiers_fini(c);
 	mc_cluster_ssd_fini(c);
 	mc_cluster_outages_fini(c);

@@ -8,11 +8,18 @@
 #include <string.h>
 
 #include "cluster/state.h"
+#include "sched/replicate.h"
 
 static double bytes(const struct mc_copying *y)
 {
 	return (double)(y->job.n - y->job.have) * (double)y->cluster->view.block_tokens *
 	       y->cluster->cost->kv_bytes;
+}
+
+/* Is it one of the replication policy? */
+static bool policys(const struct mc_copying *y)
+{
+	return y->job.bytes == &y->cluster->result->replica_bytes;
 }
 
 static void forget(struct mc_copying *y)
@@ -22,7 +29,9 @@ static void forget(struct mc_copying *y)
 	if (y->job.in_dram)
 		mc_pool_release(c->pool[y->job.from], &y->source);
 	mc_pool_release(c->pool[y->job.to], &y->target);
-	c->view.node[y->job.from].sends--;
+	mc_cluster_report_change(c, y->job.from, &(struct mc_node_change){.sends = -1});
+	if (policys(y))
+		mc_cluster_stale_moved(c, &(struct mc_replica_move){y->job.id[y->job.n - 1], y->job.to});
 	c->background--;
 	*y->link = y->next;
 	if (y->next)
@@ -89,7 +98,10 @@ void mc_cluster_copy(struct mc_cluster *c, const struct mc_copy_job *job)
 	*job->bytes += spec.bytes;
 	c->crossed += spec.bytes;
 	c->background++;
-	c->view.node[job->from].sends++;
+	if (policys(y)) /* who decided on it knows */
+		c->view.node[job->from].sends++;
+	else
+		mc_cluster_report_change(c, job->from, &(struct mc_node_change){.sends = 1});
 	y->transfer = mc_fabric_start(c->fabric, &spec);
 }
 

@@ -46,12 +46,6 @@ void mc_cluster_finish(struct mc_flight *f)
 	mc_cluster_close(f);
 }
 
-void mc_cluster_report(struct mc_cluster *c, uint32_t i)
-{
-	c->view.now = c->loop.now;
-	mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
-}
-
 void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 {
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, prefill);
@@ -125,12 +119,9 @@ void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job)
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, decode);
 	struct mc_cluster *c = cluster;
 
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
-
 	f->row->tbt = mc_decode_tbt(job->at, job);
-	mc_view_decode_run(&c->view, f->row->decode, &prompt, -1);
-	mc_view_decode_announce(&c->view, f->row->decode, &prompt, -1);
-	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)job->context);
+	mc_cluster_report_decode(c, f->row,
+				 &(struct mc_decode_change){.running = -1, .announced = -1, .assigned = -1});
 	mc_cluster_answer_done(c, f);
 	if (f->decode_lease.held)
 		mc_pool_release(c->pool[mc_view_decode_node(&c->view, f->row->decode)], &f->decode_lease);
@@ -144,6 +135,8 @@ uint32_t mc_cluster_note_part(const struct mc_cluster *c, struct mc_row *row, co
 	uint32_t upto = mc_view_hit_tokens(&c->view, &prompt, part->to);
 	bool ssd = part->node >= c->view.ssd;
 
+	if (part->from == part->to) /* asked for in vain: face.c */
+		return hit;
 	*(ssd ? &row->ssd_hit : &row->remote_hit) += upto - hit;
 	*(ssd ? &row->ssd_source : &row->source) = mc_view_home(&c->view, part->node);
 	return upto;
@@ -196,6 +189,8 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	/* Before the lease: what that evicts may push what is to be read off the SSD. */
 	mc_cluster_fetch(c, f, prompt, &d->placed);
 	f->lease = mc_cluster_acquire(c, row->prefill, prompt->block, prompt->n_blocks);
+	if (c->stale)
+		mc_cluster_stale_kept(c, row->prefill, f->lease.held);
 	mc_prefill_submit(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }
@@ -207,14 +202,15 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 	struct mc_decision d;
 
-	row->decided = c->view.now = c->loop.now;
+	row->decided = c->loop.now;
+	mc_cluster_look(c);
 	if (c->future)
 		mc_future_advance(c->future, request);
 	prompt.block = t->block + t->first[request];
 	prompt.n_blocks = c->caching ? (uint32_t)mc_trace_blocks(t, request) : 0;
 	mc_vec_reserve(&c->steps, prompt.n_blocks);
 	prompt.step = c->steps.at;
-	prompt.n_steps = mc_tree_trail(c->tree, prompt.block, prompt.n_blocks, c->steps.at);
+	prompt.n_steps = mc_tree_trail(c->known, prompt.block, prompt.n_blocks, c->steps.at);
 	mc_cluster_replicate_note(c, &prompt);
 	mc_conductor_decide(&c->conductor, &c->view, &prompt, &d);
 	if (c->hooks->explain && c->hooks->explain->request == request)
@@ -223,6 +219,8 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 		mc_cluster_refuse(c, request, d.refusal);
 		return;
 	}
+	if (c->stale)
+		mc_cluster_face(c, &prompt, &d.placed);
 	note(c, row, &prompt, &d);
 	carry_out(c, row, &prompt, &d);
 }

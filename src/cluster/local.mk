@@ -11,6 +11,7 @@ libmooncake_a_SOURCES += \
 	%D%/dispatch.c \
 	%D%/explain.c \
 	%D%/fabric.c \
+	%D%/face.c \
 	%D%/fault_events.c %D%/fault_events.h \
 	%D%/faults.c %D%/faults.h \
 	%D%/limits.c \
@@ -26,6 +27,7 @@ libmooncake_a_SOURCES += \
 	%D%/sample.c \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/ssd.c \
+	%D%/stale.c \
 	%D%/state.h \
 	%D%/tiers.c \
 	%D%/transfer.c \

@@ -100,6 +100,10 @@ const struct mc_metric_def mc_metric_defs[] = {
      "in use, whole run"},
     {"cache.evicted_blocks", "blocks", "blocks evicted from DRAM pools, or VRAM of coupled nodes, whole run"},
     {"cache.unstored_blocks", "blocks", "blocks not kept since all of a pool was in use (pinned), whole run"},
+    {"cache.stale_blocks", "blocks",
+     "cached blocks that a placement counted on, to be there or to be fetched, and that were gone when it "
+     "was "
+     "carried out, whole run (conductor.staleness)"},
     {"prefill.compute_s_mean", "s",
      "engine time of the forward passes alone, mean of completed prefills (figure 8). Coupled nodes: of each "
      "pass up to the first token the time beyond that of its running requests alone, shared by prompts as "

@@ -58,7 +58,7 @@ void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 	struct mc_decision d;
 
-	c->view.now = c->loop.now;
+	mc_cluster_look(c);
 	mc_conductor_decide_decode(&c->conductor, &c->view, &prompt, &d);
 	f->row->decode = d.decode;
 	f->homeless = d.refusal != MC_TAKEN;
@@ -77,12 +77,10 @@ void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 /* Its decode node is lost, before its KV was there. */
 static void move(struct mc_cluster *c, struct mc_flight *f)
 {
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
-
 	mc_cluster_admit_gone(c, f);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)f->row->input);
 	if (f->stage == MC_STAGE_HANDOVER) {
-		mc_view_decode_announce(&c->view, f->row->decode, &prompt, -1);
+		mc_cluster_report_decode(c, f->row, &(struct mc_decode_change){.announced = -1});
 		c->result->outages.moves++;
 		if (f->row->prefill_end >= 0 && !retry(c, f)) {
 			drop_prompt(c, f);
@@ -150,16 +148,15 @@ static void undo(struct mc_cluster *c, struct mc_flight *f)
 {
 	struct mc_row *row = f->row;
 	uint32_t decode = row->decode == MC_NONE ? MC_NONE : mc_view_decode_node(&c->view, row->decode);
-	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 
 	assert(!f->fetches);
 	count_lost(c, f);
 	mc_cluster_admit_gone(c, f);
 	if (decode != MC_NONE) {
-		if (f->stage == MC_STAGE_DECODE)
-			mc_view_decode_run(&c->view, row->decode, &prompt, -1);
-		if (f->stage != MC_STAGE_PREFILL)
-			mc_view_decode_announce(&c->view, row->decode, &prompt, -1);
+		mc_cluster_report_decode(
+		    c, row,
+		    &(struct mc_decode_change){.running = -(f->stage == MC_STAGE_DECODE),
+					       .announced = -(f->stage != MC_STAGE_PREFILL)});
 		mc_view_decode_add(&c->view, row->decode, -1, -(int64_t)row->input);
 		if (f->stage == MC_STAGE_HANDOVER)
 			mc_decode_withdraw(&c->decode[row->decode], &f->decode);
@@ -207,12 +204,14 @@ void mc_cluster_recover(struct mc_cluster *c, uint32_t node)
 	bool prefill = node < c->view.n_prefill;
 	struct mc_flight *next;
 
-	c->view.now = c->loop.now;
 	clear_memory(c, node);
 	if (prefill)
 		mc_prefill_clear(&c->prefill[node]);
 	else
 		mc_decode_clear(&c->decode[node - c->view.n_prefill]);
+	if (prefill)
+		mc_cluster_report(c, node);
+	mc_cluster_hear(c, node);
 	for (struct mc_flight *f = c->first; f; f = next) {
 		next = f->next;
 		if (lost_with(c, f, node)) {
@@ -225,8 +224,7 @@ void mc_cluster_recover(struct mc_cluster *c, uint32_t node)
 			mc_cluster_unfetched(c, f);
 		}
 	}
-	if (prefill)
-		mc_cluster_report(c, node);
+	mc_cluster_hear(c, node); /* what was told of requests that were there */
 	for (size_t i = 0; i < c->again.n; i++)
 		mc_cluster_dispatch(c, c->again.at[i]);
 	c->again.n = 0;

@@ -120,6 +120,7 @@ struct mc_result {
 	double
 	    fetched_bytes; /* KV moved between prefill nodes; of a transfer that was cut off, what was sent */
 	uint64_t wasted_prefills;     /* of requests that were refused after it */
+	uint64_t stale_blocks;        /* that the Conductor counted on, and that were gone */
 	uint64_t write_backs;         /* answers whose KV a later prompt can find */
 	uint64_t write_back_homeless; /* of those that prefill instances need: none had the prompt any more */
 	uint64_t replica_copies, replica_dropped_blocks; /* by the replication policy: begun; given up */

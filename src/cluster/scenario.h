@@ -71,6 +71,7 @@ struct mc_scenario {
 		int64_t replicas, replica_heat,
 		    replica_transfers; /* the replication policy; replicas 0: off */
 		mc_time replica_interval;
+		mc_time staleness; /* of the view */
 	} conductor;
 	struct {
 		mc_time ttft, tbt;

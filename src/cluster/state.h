@@ -21,6 +21,9 @@
 struct mc_cluster;
 
 struct mc_flight;
+struct mc_replica_move;
+struct mc_replica_moves;
+struct mc_stale;
 
 /* A part of a prompt on its way to the prefill instance: pinned where it comes from. */
 struct mc_fetch {
@@ -88,6 +91,19 @@ struct mc_copy_job {
 	double *bytes;     /* a sum of the result that they count for */
 };
 
+/* What a node tells of what it sends and reads (struct mc_view_node). */
+struct mc_node_change {
+	int32_t sends, streams, reads;
+	int64_t stream_bytes_per_s;
+};
+
+/* What a decode instance tells of a request (struct mc_view_decode): 1: it has it from now on, -1: no longer.
+ */
+struct mc_decode_change {
+	int8_t running, announced; /* its KV is all there; has room or waits for it */
+	int8_t assigned;           /* -1 alone: it is over */
+};
+
 /* One under way. */
 struct mc_copying {
 	struct mc_cluster *cluster;
@@ -125,6 +141,8 @@ struct mc_cluster {
 	struct mc_decode *decode;
 	struct mc_coupled *coupled; /* nodes that do both; then those two are NULL. NULL: there are none */
 	struct mc_view view;
+	struct mc_tree *known;  /* that of the view: `tree`, or as it was some time ago */
+	struct mc_stale *stale; /* NULL: the Conductor knows all at once */
 	struct mc_conductor conductor;
 	struct mc_horizon *horizon; /* NULL: admission asks for none */
 	bool decode_check;          /* by decode nodes, of what has all its KV there */
@@ -301,8 +319,32 @@ void mc_cluster_close(struct mc_flight *f);
 /* Its last token exists. */
 void mc_cluster_finish(struct mc_flight *f);
 
-/* dispatch.c: a prefill instance's wait has changed. */
+/* stale.c: what the Conductor learns, and when (conductor.staleness). */
+void mc_cluster_stale_init(struct mc_cluster *c);
+void mc_cluster_stale_fini(struct mc_cluster *c);
+/* It is about to decide: every decision begins with this. Then the view is what it knows now. */
+void mc_cluster_look(struct mc_cluster *c);
+/* All that the node (MC_NONE: any) has told becomes known now: it was lost, and that is known. */
+void mc_cluster_hear(struct mc_cluster *c, uint32_t node);
+/* What nodes tell: a prefill instance's wait has changed; so has what a node sends and reads; so has what a
+ * decode instance has of a request. What the Conductor decides itself it changes in the view with no detour.
+ */
 void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);
+void mc_cluster_report_change(struct mc_cluster *c, uint32_t node, const struct mc_node_change *by);
+void mc_cluster_report_decode(struct mc_cluster *c, const struct mc_row *row,
+			      const struct mc_decode_change *by);
+/* Where it is late: a prompt was placed, as it thinks, at an instance that holds `held` blocks of it; and
+ * once it has them leased, these. A copy of the replication policy has ended; those that it cannot know of
+ * yet. */
+void mc_cluster_stale_given(struct mc_cluster *c, const struct mc_prompt *prompt,
+			    const struct mc_score *placed, uint32_t held);
+void mc_cluster_stale_kept(struct mc_cluster *c, uint32_t prefill, uint32_t held);
+void mc_cluster_stale_moved(struct mc_cluster *c, const struct mc_replica_move *move);
+void mc_cluster_stale_moves(struct mc_cluster *c, struct mc_replica_moves *out);
+/* What does not hold of it; NULL: all does. Once it has heard all, it knows what is. */
+const char *mc_cluster_stale_check(struct mc_cluster *c);
+/* face.c: what can be carried out of a placement by what was known, with what is there. */
+void mc_cluster_face(struct mc_cluster *c, const struct mc_prompt *prompt, struct mc_score *placed);
 
 /* dispatch.c: let the Conductor decide on a request of the trace, and carry it out. */
 void mc_cluster_dispatch(struct mc_cluster *c, int64_t request);

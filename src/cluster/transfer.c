@@ -13,8 +13,9 @@ static void part_over(struct mc_fetch *part)
 	struct mc_cluster *c = f->cluster;
 	uint32_t home = mc_view_home(&c->view, part->part.node);
 
-	c->view.node[home].sends -= home != f->row->prefill;
-	c->view.node[home].reads -= home != part->part.node;
+	mc_cluster_report_change(c, home,
+				 &(struct mc_node_change){.sends = -(home != f->row->prefill),
+							  .reads = -(home != part->part.node)});
 	mc_pool_release(mc_cluster_pool(c, part->part.node), &part->lease);
 	f->fetches--;
 }
@@ -78,13 +79,14 @@ static void fetch_part(struct mc_cluster *c, struct mc_flight *f, const struct m
 	    .from = home, .to = f->row->prefill, .done = on_fetched, .failed = on_unfetched, .arg = p};
 	double startup = 0;
 
-	*p =
-	    (struct mc_fetch){f, *part, mc_pool_pin(mc_cluster_pool(c, part->node), prompt->block, part->to)};
+	*p = (struct mc_fetch){f, *part, {MC_NONE, 0}};
+	if (part->from < part->to) /* else it is asked for in vain: face.c */
+		p->lease = mc_pool_pin(mc_cluster_pool(c, part->node), prompt->block, part->to);
 	spec.bytes = part_bytes(p);
 	f->fetches++;
 	if (home != part->node) {
 		spec.extra[spec.n_extra++] = c->ssd[home].link_device;
-		startup += c->cost->ssd_latency_s;
+		startup += part->from < part->to ? c->cost->ssd_latency_s : 0;
 		c->view.node[home].reads++;
 		c->result->ssd_read_bytes += spec.bytes;
 	}
@@ -107,29 +109,25 @@ void mc_cluster_fetch(struct mc_cluster *c, struct mc_flight *f, const struct mc
 
 void mc_cluster_stream_over(struct mc_cluster *c, struct mc_flight *f)
 {
-	struct mc_view_node *n = &c->view.node[f->row->prefill];
+	struct mc_node_change change = {.sends = 1, .streams = -1, .stream_bytes_per_s = -f->stream};
 
 	if (!f->stream)
 		return;
-	n->stream_bytes_per_s -= f->stream;
-	n->streams--;
-	n->sends++;
+	mc_cluster_report_change(c, f->row->prefill, &change);
 	f->stream = 0;
 }
 
 /* Its hand-over begins. */
 static void sending(struct mc_cluster *c, struct mc_flight *f, double bytes, mc_time produce_end)
 {
-	struct mc_view_node *n = &c->view.node[f->row->prefill];
+	struct mc_node_change change = {.sends = 1};
 	mc_time takes = produce_end - c->loop.now;
 
-	if (takes <= 0) {
-		n->sends++;
-		return;
+	if (takes > 0) {
+		f->stream = 1 + (int64_t)(bytes / mc_time_to_s(takes));
+		change = (struct mc_node_change){.streams = 1, .stream_bytes_per_s = f->stream};
 	}
-	f->stream = 1 + (int64_t)(bytes / mc_time_to_s(takes));
-	n->stream_bytes_per_s += f->stream;
-	n->streams++;
+	mc_cluster_report_change(c, f->row->prefill, &change);
 }
 
 /* All KV of the prompt is at the decode node, in its DRAM, and stays there as long as the request needs it
@@ -139,14 +137,13 @@ static void on_handover(void *arg, uint32_t transfer)
 	struct mc_flight *f = arg;
 	struct mc_cluster *c = f->cluster;
 	struct mc_row *row = f->row;
-	struct mc_prompt prompt = mc_cluster_prompt(c, row);
 	uint32_t node = mc_view_decode_node(&c->view, row->decode);
 
 	(void)transfer;
 	f->transfer = MC_NONE;
 	row->handover_end = c->loop.now;
 	mc_cluster_stream_over(c, f);
-	c->view.node[row->prefill].sends--;
+	mc_cluster_report_change(c, row->prefill, &(struct mc_node_change){.sends = -1});
 	if (f->decode_lease.held > f->sent_from)
 		mc_pool_commit(c->pool[node], &f->decode_lease, f->sent_from, f->decode_lease.held);
 	if (c->write_through)
@@ -156,7 +153,7 @@ static void on_handover(void *arg, uint32_t transfer)
 		return;
 	f->stage = MC_STAGE_DECODE;
 	mc_pool_release(c->pool[row->prefill], &f->lease);
-	mc_view_decode_run(&c->view, row->decode, &prompt, 1);
+	mc_cluster_report_decode(c, row, &(struct mc_decode_change){.running = 1});
 	mc_cluster_admit_joins(c, f, c->loop.now);
 	mc_decode_arrive(&c->decode[row->decode], &f->decode);
 }
@@ -170,7 +167,7 @@ static void on_not_handed_over(void *arg, uint32_t transfer)
 
 	f->transfer = MC_NONE;
 	mc_cluster_stream_over(c, f);
-	c->view.node[f->row->prefill].sends--;
+	mc_cluster_report_change(c, f->row->prefill, &(struct mc_node_change){.sends = -1});
 	c->crossed -= left;
 	c->result->handover_bytes -= left;
 }
@@ -179,13 +176,12 @@ void mc_cluster_reserve(struct mc_cluster *c, struct mc_flight *f)
 {
 	const struct mc_trace *t = c->trace;
 	int64_t request = f->row - c->result->row;
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 	uint32_t node = mc_view_decode_node(&c->view, f->row->decode);
 
 	if (c->pool[node] && c->caching)
 		f->decode_lease = mc_cluster_acquire(c, node, t->block + t->first[request],
 						     (uint32_t)mc_trace_blocks(t, request));
-	mc_view_decode_announce(&c->view, f->row->decode, &prompt, 1);
+	mc_cluster_report_decode(c, f->row, &(struct mc_decode_change){.announced = 1});
 	mc_decode_announce(&c->decode[f->row->decode], &f->decode);
 }
 

@@ -100,6 +100,7 @@ static void cache(json_t *o, const struct mc_result *r, const struct mc_metrics 
 	mc_json_int(x, "write_back_homeless", (int64_t)r->write_back_homeless);
 	mc_json_int(x, "evicted_blocks", (int64_t)r->evicted_blocks);
 	mc_json_int(x, "unstored_blocks", (int64_t)r->unstored_blocks);
+	mc_json_int(x, "stale_blocks", (int64_t)r->stale_blocks);
 }
 
 static void engines(json_t *o, const struct mc_result *r, const struct mc_metrics *m)

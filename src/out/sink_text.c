@@ -195,13 +195,12 @@ static void decode(FILE *out, const struct mc_result *r, const struct mc_metrics
 	putc('\n', out);
 }
 
-static void parts(FILE *out, const struct mc_report *report)
+static void cache(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
 	const struct mc_result *r = report->result;
 	double input = m->input_tokens ? (double)m->input_tokens : 1;
 	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED], n2[MC_GROUPED];
-	const char *link = m->busiest_link != MC_NONE ? r->link_name[m->busiest_link] : "none";
 
 	fprintf(out,
 		"%-11s %.1f %% of %s prompt tokens: %.1f %% on the node, %.1f %% fetched (%s%s); %s "
@@ -211,6 +210,9 @@ static void parts(FILE *out, const struct mc_report *report)
 		mc_units_format_bytes(r->fetched_bytes, b),
 		m->ssd_hit_tokens ? ", SSDs of others included" : "",
 		mc_text_grouped((int64_t)r->evicted_blocks, n));
+	if (r->stale_blocks)
+		fprintf(out, "%-11s %s blocks that a late view counted on were gone\n", "",
+			mc_text_grouped((int64_t)r->stale_blocks, n));
 	if (r->replica_copies || r->replica_dropped_blocks)
 		fprintf(out, "%-11s %s copies of hot blocks (%s); %s blocks of spare copies given up\n", "",
 			mc_text_grouped((int64_t)r->replica_copies, n),
@@ -231,6 +233,16 @@ static void parts(FILE *out, const struct mc_report *report)
 			mc_units_format_bytes(r->ssd_written_bytes, a),
 			mc_text_grouped((int64_t)r->ssd_evicted_blocks, n),
 			mc_text_grouped((int64_t)r->ssd_unstored_blocks, n2));
+}
+
+static void parts(FILE *out, const struct mc_report *report)
+{
+	const struct mc_metrics *m = report->metrics;
+	const struct mc_result *r = report->result;
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED];
+	const char *link = m->busiest_link != MC_NONE ? r->link_name[m->busiest_link] : "none";
+
+	cache(out, report);
 	fprintf(
 	    out,
 	    "%-11s compute %.3f s, with cache load %.3f s, queue %.3f s, fetch wait %.3f s; %.1f %% busy\n",

@@ -50,6 +50,7 @@ UNIT_TESTS = \
 	%D%/test_replicate \
 	%D%/test_search \
 	%D%/test_shape \
+	%D%/test_stale_random \
 	%D%/test_station \
 	%D%/test_stream \
 	%D%/test_summary \

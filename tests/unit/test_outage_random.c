@@ -1,60 +1,6 @@
 /* Random faults on random scenarios: no request is lost, nothing stays pinned, and the invariants hold. */
 #include "cluster_random.h"
 
-#include "base/str.h"
-
-static void add_event(struct mc_str *s, const struct setup *u, uint64_t *r)
-{
-	static const char *const what[] = {"node_down", "node_down", "nic_down", "link_slow", "ssd_slow"};
-	uint64_t k = draw(r, strcmp(u->s.kv.ssd_write, "never") && strcmp(u->s.kv.pool, "off") ? 5 : 4);
-	uint32_t n = (uint32_t)(u->s.cluster.prefill / u->s.cluster.prefill_group);
-	bool prefill = k == 4 || draw(r, 2);
-	uint32_t node = (uint32_t)draw(r, prefill ? n : (uint64_t)u->s.cluster.decode);
-
-	/* Spells of a component do not overlap: each begins in a second of its own and is shorter. */
-	mc_str_printf(s, "%s{\"at\": %d.%03d, \"for\": %d.%03d, \"what\": \"%s\", \"node\": \"%s%u\"",
-		      s->n > 1 ? "," : "", (int)s->n / 40, (int)draw(r, 500), 0, 1 + (int)draw(r, 400),
-		      what[k], prefill ? "prefill" : "decode", node);
-	if (k == 2)
-		mc_str_printf(s, ", \"nic\": %d", (int)draw(r, 2));
-	if (k > 2)
-		mc_str_printf(s, ", \"factor\": 0.%d", 1 + (int)draw(r, 9));
-	mc_str_printf(s, "}");
-}
-
-static void add_faults(struct setup *u, uint64_t *r)
-{
-	struct mc_str s = {0};
-
-	mc_str_printf(&s, "[");
-	for (uint64_t n = draw(r, 20); n-- > 0;)
-		add_event(&s, u, r);
-	mc_str_printf(&s, "]");
-	setup_set(u, "faults.events=%s", mc_str_text(&s));
-	mc_str_fini(&s);
-	if (draw(r, 2)) {
-		setup_set(u, "faults.node_mtbf=%dms", 500 + (int)draw(r, 20000));
-		setup_set(u, "faults.node_mttr=%dms", 10 + (int)draw(r, 3000));
-	}
-	if (draw(r, 2)) {
-		setup_set(u, "faults.nic_mtbf=%dms", 500 + (int)draw(r, 20000));
-		setup_set(u, "faults.nic_mttr=%dms", 10 + (int)draw(r, 1000));
-	}
-	setup_set(u, "faults.detect=%dms", (int)(draw(r, 3) * draw(r, 400)));
-	setup_set(u, "faults.retries=%d", (int)draw(r, 6));
-	setup_set(u, "net.slice=%d", 100 + (int)draw(r, 20000));
-	setup_set(u, "net.failover=%dms", (int)draw(r, 20));
-	if (draw(r, 2)) { /* fetches that take their time */
-		setup_set(u, "conductor.policy=kvcache-centric");
-		setup_set(u, "conductor.balancing_threshold=1");
-		setup_set(u, "kv.pool=%s", draw(r, 2) ? "prefill" : "global");
-		setup_set(u, "kv.dram_tokens=20000");
-		u->cost.net_bytes_per_s = 3e7;
-	}
-	u->cost.nics = (struct mc_nics){.n = 2, .sockets = 1, .switches = 1};
-	u->cost.nics.bytes_per_s[0] = u->cost.nics.bytes_per_s[1] = u->cost.net_bytes_per_s / 2;
-}
-
 /* What happened in all rounds together: every way was gone. */
 struct sums {
 	uint64_t outcome[4], retried, no_instance;
