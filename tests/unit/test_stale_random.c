@@ -2,6 +2,8 @@
  * hold, and once it has heard all it knows what is (run.check). */
 #include "cluster_random.h"
 
+#include "sched/admission.h"
+
 static void set_staleness(struct setup *u, uint64_t *r)
 {
 	static const char *const late[] = {"1ns", "3ms", "60ms", "500ms", "5s", "1e6s"};
@@ -9,8 +11,22 @@ static void set_staleness(struct setup *u, uint64_t *r)
 	setup_set(u, "conductor.staleness=%s", late[draw(r, 6)]);
 }
 
+/* Refusals after prefill, too: what had been told of those must be taken back. */
+static void set_admission(struct setup *u, uint64_t *r)
+{
+	uint64_t n = 0;
+
+	while (mc_admissions_names[n])
+		n++;
+	setup_set(u, "conductor.admission=%s", mc_admissions_names[draw(r, n)]);
+	setup_set(u, "conductor.decode_check=%s", draw(r, 2) ? "auto" : "on");
+	setup_set(u, "slo.ttft=%dms", 200 + (int)draw(r, 5000));
+	setup_set(u, "slo.tbt=%dms", 5 + (int)draw(r, 40));
+}
+
 /* What happened in all rounds together. */
 struct sums {
+	uint64_t refused[MC_REFUSALS];
 	uint64_t requests, completed, stale_blocks, faced, other, lost_nodes, retried, copies, dropped;
 };
 
@@ -26,6 +42,7 @@ static void count(struct sums *s, const struct mc_result *r)
 
 		s->requests++;
 		s->completed += row->outcome == MC_COMPLETED;
+		s->refused[row->outcome == MC_REJECTED ? row->refusal : MC_TAKEN]++;
 		s->retried += row->retries > 0;
 		ck_assert(row->outcome != MC_UNFINISHED);
 		ck_assert_uint_lt(mc_row_hit(row), row->input);
@@ -46,6 +63,8 @@ static void rounds(struct sums *s, uint64_t seed, int n, bool faults)
 		random_scenario(&u, &seed);
 		if (faults)
 			add_faults(&u, &seed);
+		if (draw(&seed, 3) == 0)
+			set_admission(&u, &seed);
 		add_sessions(&u, seed, 10 + (int)draw(&seed, 150));
 		setup_run(&u, &fresh);
 		ck_assert_uint_eq(fresh.stale_blocks, 0);
@@ -75,6 +94,8 @@ START_TEST(invariants_hold)
 	ck_assert_uint_gt(s.faced, 15);
 	ck_assert_uint_gt(s.stale_blocks, 1000);
 	ck_assert(s.copies > 50 && s.dropped > 50);
+	ck_assert(s.refused[MC_REFUSED_PREFILL_LOAD] > 50 && s.refused[MC_REFUSED_DECODE_LOAD] > 20 &&
+		  s.refused[MC_REFUSED_DECODE_CHECK] > 20);
 }
 END_TEST
 
