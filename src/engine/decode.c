@@ -236,11 +236,13 @@ void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job)
 	}
 }
 
-mc_time mc_decode_forecast(const struct mc_decode *d, const struct mc_decode_job *job)
+mc_time mc_decode_forecast(struct mc_decode *d, const struct mc_decode_job *job)
 {
-	int64_t batch = (int64_t)d->batch.n + d->ready.n + 1,
-		context = d->context + (int64_t)d->batch.n * d->cursor + job->context;
+	int64_t batch = (int64_t)d->batch.n + d->ready.n + 1, context;
 
+	if (d->batch.n && !d->halted) /* to the boundary at which it could join, at the earliest */
+		advance(d, d->loop->now);
+	context = d->context + (int64_t)d->batch.n * d->cursor + job->context;
 	for (const struct mc_decode_job *r = d->ready.head; r; r = r->next)
 		context += r->context;
 	for (const struct mc_decode_job *r = d->coming.head; r; r = r->next) {

@@ -103,7 +103,7 @@ void mc_decode_arrive(struct mc_decode *d, struct mc_decode_job *job);
 void mc_decode_withdraw(struct mc_decode *d, struct mc_decode_job *job);
 /* Time of an iteration once the job, announced and here, runs with all that run now or are loaded before it.
  * MC_TIME_MAX: it would have to wait, for room in VRAM or in the batch. */
-mc_time mc_decode_forecast(const struct mc_decode *d, const struct mc_decode_job *job);
+mc_time mc_decode_forecast(struct mc_decode *d, const struct mc_decode_job *job);
 /* Requests with all their KV at the node that are not in the batch. */
 static inline uint32_t mc_decode_waiting(const struct mc_decode *d)
 {
