@@ -55,7 +55,7 @@ static void check_coupled(struct mc_cluster *c, uint32_t i)
 {
 	const char *what = mc_coupled_check(&c->coupled[i]);
 
-	if (!what && !c->coupled[i].waiting.n && !c->coupled[i].partial.n &&
+	if (!what && !c->stale && !c->coupled[i].waiting.n && !c->coupled[i].partial.n &&
 	    c->view.prefill[i].free_at != mc_coupled_free_at(&c->coupled[i]))
 		what = "the view's free_at is stale";
 	if (what)

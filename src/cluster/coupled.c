@@ -66,8 +66,7 @@ static void report(void *cluster, struct mc_coupled *node)
 {
 	struct mc_cluster *c = cluster;
 
-	c->view.now = c->loop.now;
-	mc_view_prefill_set(&c->view, (uint32_t)(node - c->coupled), mc_coupled_free_at(node));
+	mc_cluster_report(c, (uint32_t)(node - c->coupled));
 }
 
 /* What is cached is known now. */
@@ -75,11 +74,10 @@ static void on_started(void *cluster, struct mc_coupled_job *job)
 {
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, coupled);
 	struct mc_cluster *c = cluster;
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 
 	f->row->prefill_start = job->start;
 	if (f->row->decode != MC_NONE) {
-		mc_view_decode_announce(&c->view, f->row->decode, &prompt, 1);
+		mc_cluster_report_decode(c, f->row, &(struct mc_decode_change){.announced = 1});
 		mc_cluster_admit_joins(c, f, job->start + job->expected);
 	}
 	c->hit_tokens += job->cached;
@@ -91,14 +89,13 @@ static void on_first(void *cluster, struct mc_coupled_job *job)
 {
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, coupled);
 	struct mc_cluster *c = cluster;
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 
 	f->row->prefill_end = c->result->end = c->loop.now;
 	f->row->compute_s = job->compute_s;
 	if (f->row->decode == MC_NONE)
 		return;
 	f->row->handover_end = c->loop.now;
-	mc_view_decode_run(&c->view, f->row->decode, &prompt, 1);
+	mc_cluster_report_decode(c, f->row, &(struct mc_decode_change){.running = 1});
 	mc_cluster_admit_joins(c, f, c->loop.now);
 }
 
@@ -106,13 +103,11 @@ static void on_finished(void *cluster, struct mc_coupled_job *job)
 {
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, coupled);
 	struct mc_cluster *c = cluster;
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
 
 	if (f->row->decode != MC_NONE) {
 		f->row->tbt = mc_coupled_tbt(job->at, job);
-		mc_view_decode_run(&c->view, f->row->decode, &prompt, -1);
-		mc_view_decode_announce(&c->view, f->row->decode, &prompt, -1);
-		mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)job->tokens);
+		mc_cluster_report_decode(
+		    c, f->row, &(struct mc_decode_change){.running = -1, .announced = -1, .assigned = -1});
 		mc_cluster_answer_done(c, f);
 	}
 	mc_cluster_finish(f);

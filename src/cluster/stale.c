@@ -37,6 +37,7 @@ struct report {
 		struct mc_node_change change;
 		struct {
 			int64_t request;
+			uint32_t instance;
 			struct mc_decode_change by;
 		} decode;
 		struct {
@@ -144,7 +145,6 @@ static void listener(void *cluster, const struct mc_news *news)
 
 void mc_cluster_stale_init(struct mc_cluster *c)
 {
-	uint32_t n = mc_cluster_nodes(c);
 	struct mc_stale *s;
 
 	if (!c->scenario->conductor.staleness)
@@ -152,13 +152,13 @@ void mc_cluster_stale_init(struct mc_cluster *c)
 	c->stale = s = mc_xcalloc(1, sizeof *s);
 	s->late = c->scenario->conductor.staleness;
 	s->mirror = mc_tree_new();
-	mc_tree_groups(s->mirror, c->view.n_prefill, n);
+	mc_tree_groups(s->mirror, c->view.n_prefill, c->view.n_prefill + c->view.n_decode);
 	mc_tree_listen(c->tree, listener, c);
 	c->known = s->mirror;
 	c->view.tree = s->mirror;
 	s->prefill = mc_xcalloc(c->view.n_prefill, sizeof *s->prefill);
 	for (uint32_t i = 0; i < c->view.n_prefill; i++)
-		s->prefill[i].free_at = mc_prefill_free_at(&c->prefill[i]);
+		s->prefill[i].free_at = c->view.prefill[i].free_at;
 }
 
 /* Of a chain that the node no longer holds from some block on: as far as the instance was told, in placements
@@ -253,7 +253,7 @@ static void hear(struct mc_cluster *c, struct report *r)
 	else if (r->what == CHANGE)
 		change(c, r->node, &r->change);
 	else if (r->what == DECODE)
-		change_decode(c, r->node - c->view.n_prefill, r->decode.request, &r->decode.by);
+		change_decode(c, r->decode.instance, r->decode.request, &r->decode.by);
 	else if (r->what == NEWS)
 		hear_news(c, r);
 	c->stale->unheard -= r->what != NOTHING;
@@ -306,7 +306,8 @@ void mc_cluster_hear(struct mc_cluster *c, uint32_t node)
 
 void mc_cluster_report(struct mc_cluster *c, uint32_t i)
 {
-	mc_time free_at = mc_prefill_free_at(&c->prefill[i]);
+	mc_time free_at =
+	    c->coupled ? mc_coupled_free_at(&c->coupled[i]) : mc_prefill_free_at(&c->prefill[i]);
 
 	c->view.now = c->loop.now;
 	if (c->stale) {
@@ -332,8 +333,9 @@ void mc_cluster_report_decode(struct mc_cluster *c, const struct mc_row *row,
 			      const struct mc_decode_change *by)
 {
 	int64_t request = row - c->result->row;
-	struct report r = {
-	    .what = DECODE, .node = mc_view_decode_node(&c->view, row->decode), .decode = {request, *by}};
+	struct report r = {.what = DECODE,
+			   .node = mc_view_decode_node(&c->view, row->decode),
+			   .decode = {request, row->decode, *by}};
 
 	if (c->stale)
 		tell(c, &r);
@@ -349,7 +351,7 @@ void mc_cluster_stale_given(struct mc_cluster *c, const struct mc_prompt *prompt
 	struct given g = {.at = c->loop.now,
 			  .takes = mc_view_prefill_occupancy(&c->view, prompt->tokens, hit),
 			  .id = prompt->block,
-			  .n = prompt->n_blocks,
+			  .n = c->coupled ? 0 : prompt->n_blocks, /* they promise nothing before they start */
 			  .kept = held};
 
 	if (k->given.n == k->given.cap && k->head > k->given.n / 2) {

@@ -239,7 +239,7 @@ static void parts(FILE *out, const struct mc_report *report)
 {
 	const struct mc_metrics *m = report->metrics;
 	const struct mc_result *r = report->result;
-	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], n[MC_GROUPED];
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT];
 	const char *link = m->busiest_link != MC_NONE ? r->link_name[m->busiest_link] : "none";
 
 	cache(out, report);
