@@ -109,14 +109,19 @@ static void init_prefill(struct mc_cluster *c)
 {
 	uint32_t n = c->view.n_prefill;
 	const struct mc_scenario *s = c->scenario;
-	struct mc_prefill_ops ops = {
-	    .launched = mc_cluster_prefill_launched, .finished = mc_cluster_prefill_finished, .arg = c};
+	struct mc_prefill_ops ops = {.starting = c->by_deadline ? mc_cluster_prefill_starting : NULL,
+				     .launched = mc_cluster_prefill_launched,
+				     .finished = mc_cluster_prefill_finished,
+				     .arg = c};
 	uint32_t group = (uint32_t)s->cluster.prefill_group;
 
 	c->prefill = mc_xcalloc(n, sizeof *c->prefill);
 	for (uint32_t i = 0; i < n; i++) {
 		mc_prefill_init(&c->prefill[i], &c->loop, c->cost, &ops);
 		mc_prefill_set_group(&c->prefill[i], group, s->cluster.prefill_chunk);
+		if (c->by_deadline)
+			mc_prefill_set_order(&c->prefill[i], MC_PREFILL_DEADLINE,
+					     s->cluster.prefill_late_share);
 		mc_view_prefill_set(&c->view, i, mc_prefill_free_at(&c->prefill[i]));
 	}
 }
@@ -173,6 +178,7 @@ static int cluster_init(struct mc_cluster *c)
 		mc_cluster_coupled_view(c);
 	c->caching = strcmp(s->kv.pool, "off") != 0;
 	c->layerwise = !strcmp(s->cluster.stream, "layerwise");
+	c->by_deadline = !strcmp(s->cluster.prefill_order, "deadline");
 	c->schedule = mc_time_from_s(c->cost->schedule_s);
 	mc_cluster_fabric_init(c);
 	init_rows(c);

@@ -46,6 +46,32 @@ void mc_cluster_finish(struct mc_flight *f)
 	mc_cluster_close(f);
 }
 
+void mc_cluster_prefill_starting(void *cluster, struct mc_prefill_job *job)
+{
+	struct mc_flight *f = mc_container_of(job, struct mc_flight, prefill);
+	struct mc_cluster *c = cluster;
+	struct mc_row *row = f->row;
+	const struct mc_prompt prompt = {.tokens = row->input};
+	uint32_t counted = f->hit < f->lease.held ? f->hit : f->lease.held, there, hit, local;
+
+	if (!f->lease.held)
+		return;
+	there = mc_pool_resident(c->pool[row->prefill], &f->lease);
+	if (there == counted)
+		return;
+	f->local = there < f->local ? there : f->local;
+	f->hit = there;
+	hit = mc_view_hit_tokens(&c->view, &prompt, there);
+	/* What came from elsewhere stays counted as that, as far as it goes. */
+	local = mc_view_hit_tokens(&c->view, &prompt, f->local);
+	c->hit_tokens += (uint64_t)hit - mc_row_hit(row);
+	row->remote_hit = row->remote_hit < hit - local ? row->remote_hit : hit - local;
+	row->ssd_hit =
+	    row->ssd_hit < hit - local - row->remote_hit ? row->ssd_hit : hit - local - row->remote_hit;
+	row->local_hit = hit - row->remote_hit - row->ssd_hit;
+	job->cached = hit;
+}
+
 void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job)
 {
 	struct mc_flight *f = mc_container_of(job, struct mc_flight, prefill);
@@ -182,6 +208,8 @@ static void carry_out(struct mc_cluster *c, struct mc_row *row, const struct mc_
 	f->prefill.tokens = prompt->tokens;
 	f->prefill.cached = cached;
 	f->prefill.fetching = d->placed.n_parts > 0;
+	f->prefill.takes = d->placed.compute;
+	f->prefill.deadline = prompt->ttft ? prompt->arrival + prompt->ttft : MC_TIME_MAX;
 	f->prefill.expected = mc_view_prefill_occupancy(&c->view, prompt->tokens, cached);
 	f->decode.context = prompt->tokens;
 	f->decode.remaining = row->output > 1 ? row->output - 1 : 0;

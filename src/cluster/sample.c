@@ -13,7 +13,7 @@ static void sample_prefill(const struct mc_cluster *c, struct mc_sample *s)
 
 		if (c->view.node[i].down)
 			continue;
-		s->prefill_queued += c->prefill[i].waiting;
+		s->prefill_queued += c->prefill[i].queue.n;
 		s->prefill_running += c->prefill[i].running;
 		s->prefill_wait_max = t > s->prefill_wait_max ? t : s->prefill_wait_max;
 		wait += t;

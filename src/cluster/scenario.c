@@ -6,6 +6,7 @@
 #include "cluster/classes.h"
 #include "cluster/clients.h"
 #include "cluster/faults.h"
+#include "engine/queue.h"
 #include "kv/evict.h"
 #include "sched/conductor.h"
 #include "trace/format.h"
@@ -68,6 +69,11 @@ static const char *const *batching_names(void)
 	static const char *const names[] = {"prefill-first", "chunked", NULL};
 
 	return names;
+}
+
+static const char *const *prefill_order_names(void)
+{
+	return mc_prefill_orders;
 }
 
 static const char *const *nic_names(void)
@@ -149,6 +155,14 @@ const struct mc_field mc_scenario_fields[] = {
      "nodes that share a prompt by chunked pipeline parallelism; divides cluster.prefill", NULL},
     {"cluster.prefill_chunk", MC_F_COUNT, AT(cluster.prefill_chunk), "2048", 1, 1e9, "tokens",
      "largest chunk of a prompt", NULL},
+    {"cluster.prefill_order", MC_F_CHOICE, AT(cluster.prefill_order), "fifo", 0, 0, "",
+     "prompts that wait at a prefill instance are served in order of dispatch, or by deadline: those that "
+     "can meet "
+     "slo.ttft first, the fewest possible late",
+     prefill_order_names},
+    {"cluster.prefill_late_share", MC_F_REAL, AT(cluster.prefill_late_share), "0.05", 0, 1, "",
+     "with prefill_order deadline: prefill time that late prompts get, at least, over that of those in time",
+     NULL},
     {"cluster.max_batch", MC_F_COUNT, AT(cluster.max_batch), "0", 0, 1e6, "requests",
      "requests of a decode iteration; 0: limited by VRAM alone", NULL},
     {"cluster.coupled", MC_F_INT, AT(cluster.coupled), "0", 0, 100000, "nodes",

@@ -29,6 +29,8 @@ struct mc_scenario {
 		int64_t prefill, decode; /* nodes */
 		int64_t prefill_group;   /* nodes of a prefill instance; divides prefill */
 		int64_t prefill_chunk;   /* tokens */
+		char *prefill_order;     /* engine/queue.h */
+		double prefill_late_share;
 		int64_t max_batch;       /* requests of a decode iteration; 0: VRAM is the only limit */
 		char *stream;            /* layerwise, after */
 		int64_t coupled;         /* nodes that do both, in place of all others; 0: none */

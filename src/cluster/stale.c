@@ -33,6 +33,7 @@ struct report {
 		struct {
 			mc_time at;
 			uint64_t given; /* placements that it was given up to then */
+			mc_time late;
 		} free;
 		struct mc_node_change change;
 		struct {
@@ -212,6 +213,7 @@ static void hear_free_at(struct mc_cluster *c, const struct report *r)
 	struct known *k = &c->stale->prefill[r->node];
 
 	k->free_at = r->free.at;
+	c->view.prefill[r->node].late = r->free.late;
 	for (; k->covered < r->free.given; k->covered++) {
 		struct given g = k->given.at[k->head++];
 
@@ -308,6 +310,7 @@ void mc_cluster_report(struct mc_cluster *c, uint32_t i)
 {
 	mc_time free_at =
 	    c->coupled ? mc_coupled_free_at(&c->coupled[i]) : mc_prefill_free_at(&c->prefill[i]);
+	mc_time late = c->coupled ? 0 : mc_prefill_late(&c->prefill[i]);
 
 	c->view.now = c->loop.now;
 	if (c->stale) {
@@ -315,9 +318,10 @@ void mc_cluster_report(struct mc_cluster *c, uint32_t i)
 
 		tell(c, &(struct report){.what = FREE_AT,
 					 .node = i,
-					 .free = {free_at, k->covered + k->given.n - k->head}});
+					 .free = {free_at, k->covered + k->given.n - k->head, late}});
 	} else {
 		mc_view_prefill_set(&c->view, i, free_at);
+		c->view.prefill[i].late = late;
 	}
 }
 

@@ -153,7 +153,8 @@ struct mc_cluster {
 	struct mc_copying *copies;  /* of those, the ones of copy.c */
 	struct mc_trace_turn *turn; /* by request; NULL: no answers are kept */
 	uint64_t broken;            /* transfers that failed */
-	double crossed; /* bytes of transfers that have begun, once for its receiver and each SSD link */
+	double crossed;   /* bytes of transfers that have begun, once for its receiver and each SSD link */
+	bool by_deadline; /* cluster.prefill_order */
 	bool layerwise, caching, write_through, replicating;
 	struct mc_event replicate; /* the policy's next look */
 	uint32_t tick;             /* how often it has looked */
@@ -348,7 +349,10 @@ void mc_cluster_face(struct mc_cluster *c, const struct mc_prompt *prompt, struc
 
 /* dispatch.c: let the Conductor decide on a request of the trace, and carry it out. */
 void mc_cluster_dispatch(struct mc_cluster *c, int64_t request);
-/* What an instance reports when a prompt starts or ends, or its blocks arrive. */
+/* What an instance reports when a prompt starts or ends, or its blocks arrive. Starting: where prompts are
+ * not served in order, what it counts on may not be there yet, and what others have computed meanwhile may.
+ */
+void mc_cluster_prefill_starting(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_prefill_launched(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_prefill_finished(void *cluster, struct mc_prefill_job *job);
 void mc_cluster_decode_finished(void *cluster, struct mc_decode_job *job);

@@ -4,6 +4,7 @@ libmooncake_a_SOURCES += \
 	%D%/decode.c %D%/decode.h \
 	%D%/kinds.h \
 	%D%/prefill.c %D%/prefill.h \
+	%D%/queue.c %D%/queue.h \
 	%D%/segment.h \
 	%D%/tbt.c %D%/tbt.h \
 	%D%/vram.c %D%/vram.h

@@ -54,6 +54,12 @@ void mc_prefill_set_group(struct mc_prefill *p, uint32_t group, int64_t chunk)
 	p->stage_free = mc_xcalloc(group, sizeof *p->stage_free);
 }
 
+void mc_prefill_set_order(struct mc_prefill *p, enum mc_prefill_order order, double late_share)
+{
+	p->queue.order = order;
+	p->queue.late_share = late_share;
+}
+
 void mc_prefill_fini(struct mc_prefill *p)
 {
 	free(p->stage_free);
@@ -112,8 +118,11 @@ static void plan_group(struct mc_prefill *p, struct mc_prefill_job *job, mc_time
 
 static void launch(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arrived)
 {
-	double gpu = mc_cost_prefill_gpu_s(p->cost, job->tokens, job->cached);
+	double gpu;
 
+	if (p->ops.starting)
+		p->ops.starting(p->ops.arg, job);
+	gpu = mc_cost_prefill_gpu_s(p->cost, job->tokens, job->cached);
 	job->compute_s = mc_cost_prefill_compute_s(p->cost, job->tokens, job->cached);
 	job->load_s = gpu - job->compute_s;
 	/* Every new token crosses every boundary once, whatever the chunks. */
@@ -133,17 +142,15 @@ static void launch(struct mc_prefill *p, struct mc_prefill_job *job, mc_time arr
 
 static void start_next(struct mc_prefill *p)
 {
-	struct mc_prefill_job *job = p->head;
+	struct mc_prefill_job *job;
 
-	if (p->current || p->halted || !job)
+	if (p->current || p->halted)
 		return;
-	p->head = job->next;
-	if (!p->head)
-		p->tail = NULL;
+	job = mc_prefill_queue_pop(&p->queue, p->loop->now);
+	if (!job)
+		return;
 	p->current = job;
-	p->waiting--;
 	p->running++;
-	p->expected_wait -= job->expected;
 	job->start = p->loop->now;
 	p->current_free = job->start + job->expected;
 	if (!job->fetching)
@@ -152,19 +159,14 @@ static void start_next(struct mc_prefill *p)
 
 void mc_prefill_submit(struct mc_prefill *p, struct mc_prefill_job *job)
 {
+	mc_time from = p->current && p->current_free > p->loop->now ? p->current_free : p->loop->now;
+
 	job->at = p;
-	job->next = NULL;
 	job->start = job->end = -1;
 	job->fetch_wait = 0;
 	job->unfetched = false;
 	mc_event_init(&job->done, MC_EV_PREFILL_END, on_done);
-	if (p->tail)
-		p->tail->next = job;
-	else
-		p->head = job;
-	p->tail = job;
-	p->waiting++;
-	p->expected_wait += job->expected;
+	mc_prefill_queue_push(&p->queue, job, from);
 	start_next(p);
 }
 
@@ -223,10 +225,9 @@ struct mc_prefill_job *mc_prefill_clear(struct mc_prefill *p)
 		*end = p->current;
 		end = &p->current->next;
 	}
-	*end = p->head;
-	p->head = p->tail = p->first = p->last = p->current = NULL;
-	p->expected_wait = 0;
-	p->waiting = p->running = 0;
+	*end = mc_prefill_queue_clear(&p->queue);
+	p->first = p->last = p->current = NULL;
+	p->running = 0;
 	p->current_free = p->loop->now;
 	if (p->stage_free)
 		memset(p->stage_free, 0, p->group * sizeof *p->stage_free);
@@ -240,7 +241,12 @@ mc_time mc_prefill_free_at(const struct mc_prefill *p)
 
 	/* Behind its prediction: a job that stands still for blocks, or all do. What remains is its
 	 * computing, at most. */
-	if ((p->current || p->waiting) && from < p->loop->now)
+	if ((p->current || p->queue.n) && from < p->loop->now)
 		from = p->loop->now;
-	return from + p->expected_wait;
+	return from + p->queue.ready.expected;
+}
+
+mc_time mc_prefill_late(const struct mc_prefill *p)
+{
+	return p->queue.late.expected;
 }

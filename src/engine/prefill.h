@@ -1,8 +1,9 @@
 /*
  * A prefill instance: one node, or a group of X nodes that run a prompt's chunks through a pipeline (chunked
- * pipeline parallelism; paper, section 5.1). Prompts are served in order of dispatch. A node loads the cached
- * prefix from its DRAM, as the cost model says. Blocks still on their way from another node overlap with
- * computing layer by layer: the first chunk needs them all, its last layer's share after they have arrived.
+ * pipeline parallelism; paper, section 5.1). Prompts are served one after the other (engine/queue.h). A node
+ * loads the cached prefix from its DRAM, as the cost model says. Blocks still on their way from another node
+ * overlap with computing layer by layer: the first chunk needs them all, its last layer's share after they
+ * have arrived.
  */
 #ifndef MC_ENGINE_PREFILL_H
 #define MC_ENGINE_PREFILL_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "des/loop.h"
+#include "engine/queue.h"
 #include "model/cost.h"
 
 struct mc_prefill;
@@ -20,6 +22,9 @@ struct mc_prefill_job {
 	uint32_t tokens, cached; /* n, and how many of them need no computing */
 	bool fetching;           /* blocks are still on their way */
 	mc_time expected;        /* predicted occupancy of the first stage, for the wait of those behind */
+	/* Where prompts are served by deadline: predicted from its start to its first token; when that should
+	 * exist at the latest, MC_TIME_MAX: never mind. */
+	mc_time takes, deadline;
 	/* set by the instance */
 	bool unfetched;
 	mc_time start;      /* it reached the head of the queue and the first stage was free */
@@ -33,6 +38,9 @@ struct mc_prefill_job {
 };
 
 struct mc_prefill_ops {
+	/* It starts to compute: what is cached may have changed since its dispatch (job->cached is the
+	 * caller's to set once more). NULL: it has not. */
+	void (*starting)(void *arg, struct mc_prefill_job *job);
 	/* The end is known (job->end): before it, when the job starts, or when its last block arrives. */
 	void (*launched)(void *arg, struct mc_prefill_job *job);
 	/* Now is job->end. The job is not touched any more. */
@@ -46,16 +54,15 @@ struct mc_prefill {
 	struct mc_prefill_ops ops;
 	uint32_t group;
 	int64_t chunk;
-	struct mc_prefill_job *head, *tail;  /* waiting */
+	struct mc_prefill_queue queue;       /* waiting */
 	struct mc_prefill_job *first, *last; /* whose end is known and has not come; in order of it */
 	struct mc_prefill_job *current;      /* in the first stage, or standing still before it */
 	double *stage_free;                  /* group: when each stage has done its last chunk, s */
 	struct mc_event free;                /* the first stage is free again */
-	mc_time expected_wait;               /* sum of `expected` of the waiting */
-	mc_time current_free;      /* when the first stage will be free of `current`, as known or predicted */
-	mc_time busy;              /* engine time of finished prompts, node-ns */
-	int64_t stage_bytes;       /* of finished prompts */
-	uint32_t waiting, running; /* prompts; running: started and not finished */
+	mc_time current_free; /* when the first stage will be free of `current`, as known or predicted */
+	mc_time busy;         /* engine time of finished prompts, node-ns */
+	int64_t stage_bytes;  /* of finished prompts */
+	uint32_t running;     /* prompts that started and did not finish */
 	bool halted;
 };
 
@@ -64,6 +71,8 @@ void mc_prefill_init(struct mc_prefill *p, struct mc_loop *loop, const struct mc
 		     const struct mc_prefill_ops *ops);
 /* Before the first job, where an instance is more than one node. */
 void mc_prefill_set_group(struct mc_prefill *p, uint32_t group, int64_t chunk);
+/* The same, where prompts are not served in order of dispatch; late_share >= 0. */
+void mc_prefill_set_order(struct mc_prefill *p, enum mc_prefill_order order, double late_share);
 void mc_prefill_fini(struct mc_prefill *p);
 
 void mc_prefill_submit(struct mc_prefill *p, struct mc_prefill_job *job);
@@ -78,11 +87,13 @@ void mc_prefill_stop(struct mc_prefill *p);
 /* The instance is lost: what it computed is counted (as mc_prefill_stop), nothing starts or ends any more.
  * Until it is cleared it takes jobs and keeps them waiting, as from those who do not know it yet. */
 void mc_prefill_halt(struct mc_prefill *p);
-/* Take all its jobs, halting it where that was not done: in order of dispatch, chained by next. Then it is
+/* Take all its jobs, halting it where that was not done: in order of service, chained by next. Then it is
  * as new, but for what it counted, and idle since now. */
 struct mc_prefill_job *mc_prefill_clear(struct mc_prefill *p);
-/* When the instance expects to be free of all that it was given: what T_queue is counted from. In the past
- * when idle. */
+/* When the instance expects to be free of all that it was given and is not late: what T_queue is counted
+ * from. In the past when idle. */
 mc_time mc_prefill_free_at(const struct mc_prefill *p);
+/* Expected time of what is late: behind that, more or less. */
+mc_time mc_prefill_late(const struct mc_prefill *p);
 
 #endif

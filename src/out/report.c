@@ -167,6 +167,7 @@ static void ignored_coupled(const struct mc_conf *conf, const struct mc_scenario
 	    "cluster.decode",
 	    "cluster.prefill_group",
 	    "cluster.prefill_chunk",
+	    "cluster.prefill_order",
 	    "cluster.stream",
 	    "kv.decode_share",
 	    "kv.dram_tokens",
@@ -195,6 +196,9 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 	ignored_coupled(conf, s, list);
 	if (!mc_scenario_is_random(s))
 		ignore(conf, "seed", "nothing is random in this run", list);
+	if (!strcmp(s->cluster.prefill_order, "fifo"))
+		ignore(conf, "cluster.prefill_late_share",
+		       "prompts are served in order of dispatch (cluster.prefill_order)", list);
 	if (s->cluster.prefill_group == 1)
 		ignore(conf, "cluster.prefill_chunk",
 		       "chunks only matter in a prefill group of several nodes (cluster.prefill_group)",

@@ -2,6 +2,11 @@
 
 #define LATELY 100 /* prompts that the mean is over */
 
+static mc_time all(const struct mc_view *view, uint32_t i)
+{
+	return mc_view_queue(view, i) + view->prefill[i].late;
+}
+
 struct mc_waits mc_burden_look(const struct mc_view *view, mc_time open)
 {
 	const struct mc_view_living *l = &view->prefill_living;
@@ -13,7 +18,7 @@ struct mc_waits mc_burden_look(const struct mc_view *view, mc_time open)
 
 		sum += mc_time_to_s(q);
 		w.open += q <= open;
-		if (q > mc_view_queue(view, w.longest))
+		if (all(view, l->at[k]) > all(view, w.longest))
 			w.longest = l->at[k];
 	}
 	w.mean_s = sum / l->n;

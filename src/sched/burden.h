@@ -20,7 +20,7 @@ struct mc_burden {
 struct mc_waits {
 	double mean_s;    /* T_queue */
 	uint32_t open;    /* have a wait of at most what was asked for */
-	uint32_t longest; /* the one with the longest, the lowest of equals */
+	uint32_t longest; /* the one with the longest, late prompts included; the lowest of equals */
 };
 
 /* A look at all of them: O(instances), a few instructions each. There is one. */

@@ -20,6 +20,10 @@
 /* A prefill instance: one node, or a group of nodes that share a prompt by chunked pipeline parallelism. */
 struct mc_view_prefill {
 	mc_time free_at; /* predicted end of all that was given to it; in the past: idle since then */
+	/* Where instances serve by deadline (engine/queue.h), free_at is the end of those that can be in
+	 * time, and this is the time of those that cannot, behind them; else 0. A prompt that will be late
+	 * waits longer than T_queue. */
+	mc_time late;
 };
 
 /* A node of the KV pool: prefill instances first, then decode instances. Its number is its node number in the

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "kv/evict.h"
+#include "sched/policy.h"
 
 /* A trace of sessions: turns share the prefix of their session, and all sessions the first blocks; some go on
  * from an earlier prompt and its answer. */
@@ -30,8 +31,7 @@ static inline void add_sessions(struct setup *u, uint64_t seed, int n)
 
 static inline void random_scenario(struct setup *u, uint64_t *r)
 {
-	static const char *const policy[] = {"random", "round-robin", "least-loaded", "cache-aware",
-					     "kvcache-centric"};
+	uint64_t policies = 0;
 	static const char *const decode[] = {"least-loaded", "random", "round-robin"};
 	static const char *const pool[] = {"prefill", "global", "local", "off"};
 	uint64_t evictors = 0;
@@ -40,9 +40,11 @@ static inline void random_scenario(struct setup *u, uint64_t *r)
 
 	while (mc_evictors_names[evictors])
 		evictors++;
+	while (mc_policies_names[policies])
+		policies++;
 	setup_set(u, "run.check=true");
 	setup_set(u, "run.sample=100ms");
-	setup_set(u, "conductor.policy=%s", policy[draw(r, 5)]);
+	setup_set(u, "conductor.policy=%s", mc_policies_names[draw(r, policies)]);
 	setup_set(u, "conductor.decode_policy=%s", decode[draw(r, 3)]);
 	setup_set(u, "conductor.balancing_threshold=%g", 1 + (double)draw(r, 4) / 2);
 	setup_set(u, "cluster.prefill_group=%d", (int)group);

@@ -12,6 +12,7 @@ UNIT_TESTS = \
 	%D%/test_cluster \
 	%D%/test_cluster_edges \
 	%D%/test_cluster_net \
+	%D%/test_cluster_order \
 	%D%/test_conf \
 	%D%/test_conf_load \
 	%D%/test_cost \
@@ -46,6 +47,7 @@ UNIT_TESTS = \
 	%D%/test_pool \
 	%D%/test_prefill \
 	%D%/test_profile \
+	%D%/test_queue \
 	%D%/test_replicas \
 	%D%/test_replicate \
 	%D%/test_search \

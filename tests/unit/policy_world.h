@@ -94,6 +94,7 @@ static inline struct mc_prompt random_world(struct world *w, uint64_t *rnd)
 	make_ids(w->id, DEPTH, draw(rnd, 3), draw(rnd, 3));
 	p = make_prompt(w, 1 + (uint32_t)draw(rnd, 16 * DEPTH));
 	p.ttft = (mc_time)draw(rnd, 4) * 3000000;
+	p.arrival = w->view.now - (mc_time)draw(rnd, 3) * 1000000;
 	return p;
 }
 

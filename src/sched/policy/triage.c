@@ -37,12 +37,13 @@ static void place(void *state, const struct mc_view *view, const struct mc_promp
 	struct mc_search s = {
 	    .fetch = true, .priced = true, .threshold = 1, .burden = mc_burden_weight(b, &waits)};
 	struct mc_score soonest;
+	mc_time left = prompt->arrival + prompt->ttft - view->now;
 
 	mc_search_run(&s, view, prompt, out);
-	if (prompt->ttft && out->total > prompt->ttft) {
+	if (prompt->ttft && out->total > left) {
 		s.burden = 0;
 		mc_search_run(&s, view, prompt, &soonest);
-		if (soonest.total <= prompt->ttft)
+		if (soonest.total <= left)
 			*out = soonest;
 		else if (2 * waits.open <= view->prefill_living.n)
 			at_instance(&s, view, prompt, waits.longest, out);
