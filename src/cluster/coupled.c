@@ -69,6 +69,13 @@ static void report(void *cluster, struct mc_coupled *node)
 	mc_cluster_report(c, (uint32_t)(node - c->coupled));
 }
 
+void mc_cluster_coupled_look(struct mc_cluster *c)
+{
+	for (uint32_t i = 0; i < c->view.n_prefill && c->coupled; i++)
+		if (c->coupled[i].waiting.n && !c->coupled[i].pass)
+			report(c, &c->coupled[i]);
+}
+
 /* What is cached is known now. */
 static void on_started(void *cluster, struct mc_coupled_job *job)
 {

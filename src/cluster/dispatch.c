@@ -231,6 +231,7 @@ void mc_cluster_dispatch(struct mc_cluster *c, int64_t request)
 	struct mc_decision d;
 
 	row->decided = c->loop.now;
+	mc_cluster_coupled_look(c);
 	mc_cluster_look(c);
 	if (c->future)
 		mc_future_advance(c->future, request);

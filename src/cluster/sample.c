@@ -109,6 +109,7 @@ void mc_cluster_sample(struct mc_cluster *c)
 	struct mc_sample s = {
 	    .at = c->loop.now, .input_tokens = c->input_tokens, .hit_tokens = c->hit_tokens};
 
+	mc_cluster_coupled_look(c);
 	mc_cluster_look(c);
 	s.prefill_load = mc_load_prefill_pool(&c->view, c->scenario->slo.ttft);
 	s.decode_load = mc_load_decode_pool(&c->view, c->scenario->slo.tbt);

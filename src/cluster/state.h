@@ -249,6 +249,8 @@ void mc_cluster_coupled_fini(struct mc_cluster *c);
 /* Of the prompt that many tokens are expected to be cached. */
 void mc_cluster_coupled_submit(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
 			       uint32_t cached);
+/* What waits for memory waits from now on: before the view is read. */
+void mc_cluster_coupled_look(struct mc_cluster *c);
 void mc_cluster_coupled_stop(struct mc_cluster *c);
 void mc_cluster_coupled_collect(struct mc_cluster *c);
 void mc_cluster_coupled_sample(const struct mc_cluster *c, struct mc_sample *s);

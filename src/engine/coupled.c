@@ -117,14 +117,8 @@ static void begin_pass(struct mc_coupled *n)
 	n->pass = true;
 	n->pass_start = n->loop->now;
 	n->pass_slices = 0;
-	for (struct mc_coupled_job *job = n->partial.head; job; job = job->next) {
-		uint32_t whole = (uint32_t)(((int64_t)job->done + job->slice) / n->vram.block_tokens);
-
+	for (struct mc_coupled_job *job = n->partial.head; job; job = job->next)
 		n->pass_slices += slice_s(n, job);
-		whole = whole < job->n_blocks ? whole : job->n_blocks;
-		if (whole > job->hit)
-			mc_pool_commit(n->vram.pool, &job->hold.lease, job->hit, whole);
-	}
 	n->pass_decode = batch ? mc_coupled_iteration(n, 0) : 0;
 	takes = mc_time_from_s(
 	    mc_cost_mixed_s(n->cost, n->pass_slices, (double)batch, batch ? (double)n->context : 0));

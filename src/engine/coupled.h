@@ -11,8 +11,8 @@
  * are computed again when it starts again, which also makes its next token (preemption by recomputation).
  *
  * With a pool, whole blocks of prompts that are there already when a prompt starts are not computed; they
- * need no load, since they are in VRAM. Blocks count as there from the start of the pass that computes them:
- * it writes each layer's before it reads them.
+ * need no load, since they are in VRAM. Blocks count as there from the start of the pass that computes them,
+ * for prompts behind theirs in the same pass, too: it writes each layer's before it reads them.
  *
  * Engine time is shared out so that nothing counts twice: of an iteration, the running requests' part is what
  * they would have taken alone (a decode iteration), the rest is the prompts', in proportion to their slices.

@@ -114,11 +114,16 @@ static int64_t start_head(struct mc_coupled *n, int64_t budget, bool any)
 	return ask.tokens - cached;
 }
 
-static int64_t give(struct mc_coupled_job *job, int64_t budget)
+/* What it computes of its blocks is there for those that start after it. */
+static int64_t give(struct mc_coupled *n, struct mc_coupled_job *job, int64_t budget)
 {
-	int64_t left = (int64_t)job->goal - job->done;
+	int64_t left = (int64_t)job->goal - job->done, whole;
 
 	job->slice = (uint32_t)(left < budget ? left : budget);
+	whole = ((int64_t)job->done + job->slice) / n->vram.block_tokens;
+	whole = whole < job->n_blocks ? whole : job->n_blocks;
+	if (whole > job->hit)
+		mc_pool_commit(n->vram.pool, &job->hold.lease, job->hit, (uint32_t)whole);
 	return job->slice;
 }
 
@@ -129,8 +134,8 @@ bool mc_coupled_give_slices(struct mc_coupled *n, bool may_start)
 
 	assert(chunked || !n->partial.n);
 	for (struct mc_coupled_job *job = n->partial.head; job; job = job->next)
-		budget -= give(job, budget);
+		budget -= give(n, job, budget);
 	while (may_start && (tokens = start_head(n, budget, chunked || !n->partial.n)))
-		budget -= give(n->partial.tail, chunked ? budget : tokens);
+		budget -= give(n, n->partial.tail, chunked ? budget : tokens);
 	return n->partial.n > 0;
 }

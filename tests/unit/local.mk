@@ -16,6 +16,8 @@ UNIT_TESTS = \
 	%D%/test_conf \
 	%D%/test_conf_load \
 	%D%/test_cost \
+	%D%/test_coupled \
+	%D%/test_coupled_cluster \
 	%D%/test_decode \
 	%D%/test_decode_lost \
 	%D%/test_err \
@@ -36,6 +38,7 @@ UNIT_TESTS = \
 	%D%/test_map \
 	%D%/test_metrics \
 	%D%/test_mirror \
+	%D%/test_mixed \
 	%D%/test_order \
 	%D%/test_out \
 	%D%/test_outage \
@@ -45,6 +48,7 @@ UNIT_TESTS = \
 	%D%/test_policy \
 	%D%/test_policy_rules \
 	%D%/test_pool \
+	%D%/test_pool_take \
 	%D%/test_prefill \
 	%D%/test_profile \
 	%D%/test_queue \
