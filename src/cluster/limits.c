@@ -40,6 +40,22 @@ static double idle_s(const struct mc_cluster *c)
 	return mc_time_to_s(c->trace->arrival[c->trace->n - 1]) + backoffs * (s->clients.concurrency ? n : 1);
 }
 
+/* Coupled nodes compute a prompt in passes, and again when it was thrown out: about once for each block that
+ * outputs take. */
+static double coupled_s(const struct mc_cluster *c)
+{
+	const struct mc_trace *t = c->trace;
+	double block = (double)c->view.block_tokens, chunk = (double)c->view.chunk, times = 0, longest = 0;
+
+	for (int64_t i = 0; i < t->n; i++) {
+		double n = (double)t->input[i] + t->output[i];
+
+		times += 2 + t->output[i] / block;
+		longest = fmax(longest, mc_cost_prefill_compute_s(c->cost, n, 0) + c->cost->pf_a * n / chunk);
+	}
+	return times * longest;
+}
+
 /*
  * The end of a run is no later than its last arrival and then all requests one after the other, each alone:
  * times of a batch are less than the sum of its members'. So nothing that is planned lies beyond it, either.
@@ -65,7 +81,7 @@ static double latest_end_s(const struct mc_cluster *c)
 		s += 2 * (cost->net_startup_s + kv / slowest) + kv / cost->h2d_bytes_per_s;
 		s += out > 1 ? out * (1e-9 + mc_cost_decode_s(cost, 1, n + out)) : 0;
 	}
-	return idle_s(c) + attempts * s;
+	return idle_s(c) + attempts * (c->coupled ? s + coupled_s(c) : s);
 }
 
 /* Of a request whose KV no transfer can carry, in whole blocks as they are written to SSDs, prompt and
