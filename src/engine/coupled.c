@@ -181,7 +181,7 @@ static void schedule(struct mc_coupled *n, bool just_next)
 static void on_step(struct mc_loop *loop, struct mc_event *ev)
 {
 	struct mc_coupled *n = mc_container_of(ev, struct mc_coupled, step);
-	bool thrown = false, slices;
+	bool thrown = false, slices, changed = n->pass;
 
 	if (n->pass) {
 		end_pass(n);
@@ -189,6 +189,7 @@ static void on_step(struct mc_loop *loop, struct mc_event *ev)
 		advance(n, loop->now);
 		assert(n->cursor_time == loop->now);
 		if (n->iterations + n->cursor >= n->next_leave) {
+			changed = true;
 			mc_coupled_close(n);
 			leave(n);
 		}
@@ -205,7 +206,8 @@ static void on_step(struct mc_loop *loop, struct mc_event *ev)
 		assert(n->batch.n); /* one alone always has room */
 		schedule(n, thrown);
 	}
-	n->ops.changed(n->ops.arg, n);
+	if (changed || slices || thrown) /* not at a boundary that is there for stepping alone */
+		n->ops.changed(n->ops.arg, n);
 }
 
 void mc_coupled_init(struct mc_coupled *n, struct mc_loop *loop, const struct mc_cost *cost,

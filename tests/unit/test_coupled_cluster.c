@@ -13,10 +13,11 @@ static void random_coupled(struct setup *u, uint64_t *r)
 		setup_set(u, "kv.evict=lru");
 	setup_set(u, "conductor.admission=%s", admission[draw(r, 5)]);
 	setup_set(u, "conductor.decode_check=auto");
+	setup_set(u, "conductor.staleness=%dms", (int)draw(r, 2) * (1 + (int)draw(r, 900)));
 	setup_set(u, "cluster.coupled=%d", 1 + (int)draw(r, 5));
 	setup_set(u, "cluster.batching=%s", draw(r, 2) ? "chunked" : "prefill-first");
 	setup_set(u, "cluster.max_batched_tokens=%d", 20 + (int)draw(r, draw(r, 2) ? 100 : 3000));
-	u->cost.vram_kv_tokens = 800 + (int64_t)draw(r, draw(r, 2) ? 800 : 8000);
+	u->cost.vram_kv_tokens = 800 + (int64_t)draw(r, draw(r, 4) ? 600 : 8000);
 }
 
 static void sums(const struct mc_result *r, uint64_t *preemptions, uint64_t *hits)
