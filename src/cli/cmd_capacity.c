@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/watch.h"
+#include "cluster/clients.h"
 #include "out/capacity.h"
 #include "out/flat.h"
 
@@ -257,6 +258,11 @@ static int prepare(struct capacity *c, size_t side, struct mc_err *err)
 	c->setup.set.n = n;
 	if (rc)
 		return rc;
+	if (mc_clients_closed(&base->scenario)) {
+		mc_err_set(err, MC_USAGE,
+			   "is closed: clients that wait for answers have no rate; expected open");
+		return mc_err_at(err, s->name, 0, 0, "clients.mode");
+	}
 	s->random = mc_simulation_is_random(base);
 	span = base->recorded->arrival[base->recorded->n - 1] - base->recorded->arrival[0];
 	s->arrivals_per_s = span > 0 ? (double)base->recorded->n / mc_time_to_s(span) : NAN;

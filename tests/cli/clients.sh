@@ -51,6 +51,8 @@ silent "other clients are of the same classes" cmp "$tap_dir/a" "$tap_dir/b"
 speaks "a load without admission is ignored" "ignored: classes: only admit_load" \
 	run --set 'classes=[{"name": "a", "admit_load": 0.5}]'
 
+refused "the highest rate of a closed loop" "clients.mode: is closed" 2 \
+	"$mooncake" capacity "$scenario" --set clients.mode=closed -o "$out"
 refused "a class without a name" "classes[1].name: is required" 2 run --set 'classes=[{"name": "a"}, {}]' -o "$out"
 refused "a class twice" "classes[1].name: is that of another class" 2 \
 	run --set 'classes=[{"name": "a"}, {"name": "a"}]' -o "$out"
