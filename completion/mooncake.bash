@@ -37,6 +37,7 @@ _mooncake_values()
 	hardware) _mooncake_names "$1" profiles ;;
 	model) _mooncake_names "$1" models ;;
 	cluster.stream) echo layerwise after ;;
+	roles.policy) echo static load ;;
 	trace.spread_ticks | run.check | run.fast_forward) echo true false ;;
 	esac
 }

@@ -76,6 +76,9 @@ void mc_cluster_check(struct mc_cluster *c)
 	}
 	for (uint32_t i = 0; c->ssd && i < mc_cluster_nodes(c) && !c->err->rc; i++)
 		check_ssd(c, i);
+	for (uint32_t i = 0; i < mc_cluster_nodes(c) && !c->err->rc; i++)
+		if (mc_cluster_at_rest(c, i) && !mc_cluster_rests(c, i))
+			fail(c, "an instance is at work that has no node", i);
 	for (uint32_t i = 0; i < c->view.n_prefill && c->coupled && !c->err->rc; i++)
 		check_coupled(c, i);
 	for (uint32_t i = 0; i < c->view.n_prefill && c->prefill && !c->err->rc; i++) {

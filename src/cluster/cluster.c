@@ -46,6 +46,7 @@ void mc_result_fini(struct mc_result *r)
 	free(r->link_name);
 	free(r->link_bytes);
 	free(r->link_capacity);
+	free(r->switchable);
 	memset(r, 0, sizeof *r);
 }
 
@@ -67,7 +68,9 @@ static void on_sample(struct mc_loop *loop, struct mc_event *ev)
 		mc_cluster_check(c);
 	if (mc_cluster_over(c))
 		return;
-	c->stuck = loop->n == mc_event_pending(&c->replicate); /* nothing else is to come */
+	/* Nothing else is to come? */
+	c->stuck = loop->n == (uint32_t)mc_event_pending(&c->replicate) +
+				  (c->roles && mc_event_pending(&c->roles->look));
 	if (c->stuck) {
 		loop->stop = true;
 		return;
@@ -150,8 +153,10 @@ static int cluster_init(struct mc_cluster *c)
 {
 	const struct mc_scenario *s = c->scenario;
 	int64_t coupled = s->cluster.coupled;
-	uint32_t n_prefill = (uint32_t)(coupled ? coupled : s->cluster.prefill / s->cluster.prefill_group);
-	uint32_t n_decode = (uint32_t)(coupled ? coupled : s->cluster.decode);
+	struct mc_role_extra extra = mc_roles_extra(s);
+	uint32_t n_prefill =
+	    (uint32_t)(coupled ? coupled : s->cluster.prefill / s->cluster.prefill_group) + extra.prefill;
+	uint32_t n_decode = (uint32_t)(coupled ? coupled : s->cluster.decode) + extra.decode;
 	uint64_t seed = (uint64_t)s->seed;
 	struct mc_conductor_params params = {
 	    .policy = s->conductor.policy,
@@ -248,6 +253,7 @@ static void collect(struct mc_cluster *c)
 	}
 	mc_cluster_fabric_collect(c);
 	mc_cluster_outages_collect(c);
+	mc_cluster_roles_collect(c);
 }
 
 static void cluster_fini(struct mc_cluster *c)
@@ -265,6 +271,7 @@ static void cluster_fini(struct mc_cluster *c)
 	mc_cluster_tiers_fini(c);
 	mc_cluster_ssd_fini(c);
 	mc_cluster_outages_fini(c);
+	mc_cluster_roles_fini(c);
 	free(c->prefill);
 	free(c->decode);
 	mc_tree_free(c->tree);
@@ -298,6 +305,7 @@ static void cluster_run(struct mc_cluster *c)
 	mc_cluster_arrivals_begin(c);
 	mc_loop_at(&c->loop, &c->sample, 0);
 	mc_cluster_replicate_init(c);
+	mc_cluster_roles_init(c);
 	mc_loop_run(&c->loop, until);
 	if (!mc_cluster_over(c)) { /* cut off: at run.until, or by a signal */
 		if (!c->result->interrupted && !c->err->rc) {

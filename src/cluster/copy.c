@@ -33,6 +33,7 @@ static void forget(struct mc_copying *y)
 	if (policys(y))
 		mc_cluster_stale_moved(c, &(struct mc_replica_move){y->job.id[y->job.n - 1], y->job.to});
 	c->background--;
+	mc_cluster_roles_eased(c);
 	*y->link = y->next;
 	if (y->next)
 		y->next->link = y->link;

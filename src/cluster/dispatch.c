@@ -34,6 +34,7 @@ void mc_cluster_close(struct mc_flight *f)
 	*(f->next ? &f->next->prev : &c->last) = f->prev;
 	f->next = c->free_flights;
 	c->free_flights = f;
+	mc_cluster_roles_eased(c);
 	if (f->row->outcome != MC_UNFINISHED)
 		mc_cluster_ended(c, f->row - c->result->row);
 }

@@ -24,6 +24,7 @@ libmooncake_a_SOURCES += \
 	%D%/replicas.c %D%/replicas.h \
 	%D%/replicate.c \
 	%D%/result.h \
+	%D%/roles.c %D%/roles.h \
 	%D%/sample.c \
 	%D%/scenario.c %D%/scenario.h \
 	%D%/ssd.c \

@@ -199,6 +199,18 @@ static void stages(const struct mc_cost *cost, const struct mc_result *r, struct
 	}
 }
 
+static void roles(const struct mc_result *r, struct mc_metrics *m)
+{
+	double end = mc_time_to_s(r->end);
+
+	m->prefill_nodes_mean = (double)r->n_prefill * r->prefill_group;
+	m->decode_nodes_mean = r->n_decode;
+	if (!r->n_switchable)
+		return;
+	m->prefill_nodes_mean = ratio(r->roles.prefill_s, end);
+	m->decode_nodes_mean = ratio(r->roles.decode_s, end);
+}
+
 static void busy(const struct mc_result *r, struct mc_metrics *m)
 {
 	double end = mc_time_to_s(r->end), prefill = 0, decode = 0;
@@ -207,8 +219,9 @@ static void busy(const struct mc_result *r, struct mc_metrics *m)
 		prefill += mc_time_to_s(r->prefill_busy[i]);
 	for (uint32_t i = 0; i < r->n_decode; i++)
 		decode += mc_time_to_s(r->decode_busy[i]);
-	m->prefill_busy_ratio = ratio(prefill, end * r->n_prefill * r->prefill_group);
-	m->decode_busy_ratio = ratio(decode, end * r->n_decode);
+	roles(r, m);
+	m->prefill_busy_ratio = ratio(prefill, end * m->prefill_nodes_mean);
+	m->decode_busy_ratio = ratio(decode, end * m->decode_nodes_mean);
 	m->network_bytes = r->fetched_bytes + r->handover_bytes + r->write_back_bytes + r->replica_bytes;
 	m->resent_bytes = r->resent_bytes;
 	m->busiest_link = MC_NONE;

@@ -46,6 +46,7 @@ struct mc_metrics {
 	double ttft_error_mean_s; /* mean of |predicted - actual| TTFT */
 	double prefill_busy_ratio, decode_busy_ratio, batch_mean;
 	int64_t iterations;
+	double prefill_nodes_mean, decode_nodes_mean; /* that had the role */
 	double network_bytes, busiest_link_ratio;
 	uint32_t busiest_link;     /* MC_NONE: no links */
 	double busiest_rack_ratio; /* 0: no racks */

@@ -74,8 +74,7 @@ void mc_cluster_find_home(struct mc_cluster *c, struct mc_flight *f)
 	}
 }
 
-/* Its decode node is lost, before its KV was there. */
-static void move(struct mc_cluster *c, struct mc_flight *f)
+void mc_cluster_move(struct mc_cluster *c, struct mc_flight *f)
 {
 	mc_cluster_admit_gone(c, f);
 	mc_view_decode_add(&c->view, f->row->decode, -1, -(int64_t)f->row->input);
@@ -218,7 +217,7 @@ void mc_cluster_recover(struct mc_cluster *c, uint32_t node)
 			start_over(c, f);
 		} else if (f->stage != MC_STAGE_DECODE && f->row->decode != MC_NONE &&
 			   mc_view_decode_node(&c->view, f->row->decode) == node) {
-			move(c, f);
+			mc_cluster_move(c, f);
 		} else if (f->failed_at != MC_NONE && f->failed_node == node) {
 			f->failure_known = true;
 			mc_cluster_unfetched(c, f);

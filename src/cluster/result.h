@@ -63,6 +63,18 @@ struct mc_outages {
 	int64_t lost_tokens;         /* of answers */
 };
 
+/* With nodes that change between prefill and decode: node-seconds of all nodes up to the end of the run. */
+struct mc_role_times {
+	uint64_t switches;
+	double prefill_s, decode_s; /* in the role, draining included */
+	double drain_s, away_s;
+};
+
+/* Such a node: its two instances. */
+struct mc_switchable {
+	uint32_t prefill, decode;
+};
+
 /* Prompt tokens that need no computing. */
 static inline uint32_t mc_row_hit(const struct mc_row *r)
 {
@@ -88,6 +100,7 @@ struct mc_sample {
 	uint64_t input_tokens, hit_tokens; /* of requests dispatched so far */
 	uint64_t pool_used_blocks, pool_blocks; /* all DRAM pools */
 	uint32_t prefill_down, decode_down;     /* instances, whether the Conductor knows or not */
+	uint32_t prefill_nodes, decode_nodes;   /* nodes that have the role, draining ones included */
 	uint64_t ssd_used_blocks, ssd_blocks;   /* all SSD tiers */
 	/* Requests at their clients: not sent, since too many are under way; refused, to be sent again. */
 	int64_t held, backing_off;
@@ -135,6 +148,9 @@ struct mc_result {
 	uint32_t rack_link, n_rack_links; /* those of racks among them; the first, how many */
 	double resent_bytes;              /* sent, and lost with a NIC */
 	struct mc_outages outages;
+	struct mc_role_times roles;
+	struct mc_switchable *switchable; /* n_switchable: nodes that may change their role */
+	uint32_t n_switchable;
 	mc_time end; /* simulated time of the last event that belongs to a request */
 	uint64_t events;
 	bool interrupted; /* by a signal: figures are of the requests so far */

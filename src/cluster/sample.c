@@ -11,10 +11,10 @@ static void sample_prefill(const struct mc_cluster *c, struct mc_sample *s)
 		mc_time free_at = mc_prefill_free_at(&c->prefill[i]);
 		mc_time t = free_at > c->loop.now ? free_at - c->loop.now : 0;
 
-		if (c->view.node[i].down)
-			continue;
 		s->prefill_queued += c->prefill[i].queue.n;
 		s->prefill_running += c->prefill[i].running;
+		if (c->view.node[i].down)
+			continue;
 		s->prefill_wait_max = t > s->prefill_wait_max ? t : s->prefill_wait_max;
 		wait += t;
 	}
@@ -32,7 +32,7 @@ static void sample_pools(const struct mc_cluster *c, struct mc_sample *s)
 			s->ssd_used_blocks += p.present;
 			s->ssd_blocks += p.capacity;
 		}
-		if (!c->pool[i])
+		if (!c->pool[i] || mc_cluster_at_rest(c, i))
 			continue;
 		p = mc_pool_stats(c->pool[i]);
 		s->pool_used_blocks += p.present;
@@ -59,6 +59,18 @@ static void sample_decode(const struct mc_cluster *c, struct mc_sample *s)
 			s->decode_iteration_max = t > s->decode_iteration_max ? t : s->decode_iteration_max;
 		}
 	}
+}
+
+static void sample_roles(const struct mc_cluster *c, struct mc_sample *s)
+{
+	if (c->coupled) { /* they have both */
+		s->prefill_nodes = s->decode_nodes = mc_cluster_nodes(c);
+		return;
+	}
+	for (uint32_t i = 0; i < mc_cluster_nodes(c); i++)
+		if (!mc_cluster_at_rest(c, i))
+			*(i < c->view.n_prefill ? &s->prefill_nodes : &s->decode_nodes) +=
+			    mc_view_width(&c->view, i);
 }
 
 static void sample_outages(const struct mc_cluster *c, struct mc_sample *s)
@@ -123,6 +135,7 @@ void mc_cluster_sample(struct mc_cluster *c)
 	sample_links(c, &s);
 	sample_outages(c, &s);
 	mc_cluster_arrivals_sample(c, &s);
+	sample_roles(c, &s);
 	mc_vec_push(&c->result->samples, s);
 	mc_cluster_replicas_sample(c);
 	if (c->result->samples.n == MC_CLUSTER_SAMPLES)

@@ -6,6 +6,7 @@
 #include "cluster/classes.h"
 #include "cluster/clients.h"
 #include "cluster/faults.h"
+#include "cluster/roles.h"
 #include "engine/queue.h"
 #include "kv/evict.h"
 #include "sched/conductor.h"
@@ -121,6 +122,13 @@ static const char *const *think_names(void)
 static const char *const *jitter_names(void)
 {
 	static const char *const names[] = {"half", "full", "off", NULL};
+
+	return names;
+}
+
+static const char *const *role_names(void)
+{
+	static const char *const names[] = {"static", "load", NULL};
 
 	return names;
 }
@@ -319,6 +327,23 @@ const struct mc_field mc_scenario_fields[] = {
      "from the loss of a node until the Conductor knows of it", NULL},
     {"faults.retries", MC_F_INT, AT(faults.retries), "10", 0, 1e6, "",
      "how often a request is placed again after a fault before it counts as failed", NULL},
+    {"roles.policy", MC_F_CHOICE, AT(roles.policy), "static", 0, 0, "",
+     "static: nodes keep the role that they begin with; load: some change between prefill and decode, to the "
+     "pool that has more to do",
+     role_names},
+    {"roles.switchable", MC_F_COUNT, AT(roles.switchable), "2", 1, 100000, "nodes",
+     "nodes that may change, half of them of each kind at first (of an odd number, a decode node more)",
+     NULL},
+    {"roles.cost", MC_F_TIME, AT(roles.cost), "30s", 0, 1e6, "s",
+     "from the end of what a node had of its role until it works in the other one, with nothing cached",
+     NULL},
+    {"roles.interval", MC_F_TIME, AT(roles.interval), "30s", 1e-3, 1e6, "s",
+     "time between two decisions, each on the mean of 16 looks at the loads; one node changes at most", NULL},
+    {"roles.threshold", MC_F_REAL, AT(roles.threshold), "0.8", 0, 1e6, "",
+     "load of a pool (1: full) above which it gets a node", NULL},
+    {"roles.hysteresis", MC_F_REAL, AT(roles.hysteresis), "0.1", 0, 1e6, "",
+     "by how much the load of the pool that gives a node stays below that of the one that gets it, after it",
+     NULL},
     {"run.until", MC_F_TIME, AT(run.until), "inf", 0, 0, "s", "simulated time at which the run stops", NULL},
     {"run.warmup", MC_F_TIME, AT(run.warmup), "0s", 0, 1e9, "s",
      "leading time that is simulated and not counted", NULL},
@@ -379,7 +404,7 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 	if (mc_classes_read(s, &classes, err))
 		return MC_USAGE;
 	mc_vec_fini(&classes);
-	if (mc_clients_check(s, err))
+	if (mc_clients_check(s, err) || mc_roles_check(s, err))
 		return MC_USAGE;
 	rc = mc_cluster_coupled_scenario(s, err);
 	return rc ? rc : mc_faults_check(s, err);

@@ -96,6 +96,12 @@ struct mc_scenario {
 		int64_t retries; /* of one request */
 	} faults;
 	struct {
+		char *policy;       /* static, load */
+		int64_t switchable; /* nodes that may change their role */
+		mc_time cost, interval;
+		double threshold, hysteresis;
+	} roles;
+	struct {
 		mc_time until, warmup, sample;
 		bool check, fast_forward;
 	} run;

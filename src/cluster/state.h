@@ -5,6 +5,7 @@
 #include "cluster/arrivals.h"
 #include "cluster/cluster.h"
 #include "cluster/faults.h"
+#include "cluster/roles.h"
 #include "des/loop.h"
 #include "kv/future.h"
 #include "kv/pool.h"
@@ -172,6 +173,7 @@ struct mc_cluster {
 	double *link_seen;                 /* bytes of each link at the last sample */
 	mc_time sampled;                   /* when that was */
 	uint64_t input_tokens, hit_tokens; /* dispatched so far */
+	struct mc_role_switch *roles;      /* NULL: no node changes its role */
 	struct mc_outage *outage;          /* by node; NULL: nothing fails */
 	struct mc_faults *faults;
 	struct mc_fault fault; /* the next one */
@@ -303,8 +305,20 @@ int mc_cluster_outages_init(struct mc_cluster *c);
 void mc_cluster_outages_fini(struct mc_cluster *c);
 void mc_cluster_outages_collect(struct mc_cluster *c);
 
+/* roles.c: nodes that change between prefill and decode. After the view and the events of others. */
+void mc_cluster_roles_init(struct mc_cluster *c);
+void mc_cluster_roles_fini(struct mc_cluster *c);
+void mc_cluster_roles_collect(struct mc_cluster *c);
+/* Something has ended at a node: one that drains may be done. */
+void mc_cluster_roles_eased(struct mc_cluster *c);
+/* Has this instance no node now? Then it does nothing and holds nothing: does it? */
+bool mc_cluster_at_rest(const struct mc_cluster *c, uint32_t node);
+bool mc_cluster_rests(const struct mc_cluster *c, uint32_t node);
+
 /* recover.c: a node was lost, and the Conductor knows now: all that was there goes on elsewhere. */
 void mc_cluster_recover(struct mc_cluster *c, uint32_t node);
+/* Its decode node takes it no longer, and not all of its KV is there: it gets another one. */
+void mc_cluster_move(struct mc_cluster *c, struct mc_flight *f);
 /* A fetch of the flight has failed, and no other one is under way. */
 void mc_cluster_unfetched(struct mc_cluster *c, struct mc_flight *f);
 /* Forget where the request was, and what was done for it. */

@@ -18,6 +18,7 @@ static void part_over(struct mc_fetch *part)
 							  .reads = -(home != part->part.node)});
 	mc_pool_release(mc_cluster_pool(c, part->part.node), &part->lease);
 	f->fetches--;
+	mc_cluster_roles_eased(c);
 }
 
 /* A part is here. When all are, prefill can go on. */
@@ -152,6 +153,7 @@ static void on_handover(void *arg, uint32_t transfer)
 	if (!mc_cluster_admit_arrived(c, f))
 		return;
 	f->stage = MC_STAGE_DECODE;
+	mc_cluster_roles_eased(c);
 	mc_pool_release(c->pool[row->prefill], &f->lease);
 	mc_cluster_report_decode(c, row, &(struct mc_decode_change){.running = 1});
 	mc_cluster_admit_joins(c, f, c->loop.now);

@@ -74,10 +74,16 @@ static double weight(const struct mc_result *r, const struct mc_row *row)
 	       mc_time_to_s(row->prefill_end - row->prefill_start);
 }
 
+/* Prefill instances at a sample. */
+static uint32_t instances(const struct mc_result *r, size_t sample)
+{
+	return r->n_switchable ? r->samples.at[sample].prefill_nodes : r->n_prefill;
+}
+
 /* From the requests: what samples see at an instant would beat with arrivals that come in ticks. */
 static double *prefill_busy(const struct mc_result *r)
 {
-	double *busy = mc_xcalloc(r->samples.n, sizeof *busy), whole = (double)r->sample * r->n_prefill;
+	double *busy = mc_xcalloc(r->samples.n, sizeof *busy);
 
 	for (int64_t i = 0; i < r->n_rows; i++) {
 		const struct mc_row *row = &r->row[i];
@@ -90,7 +96,8 @@ static double *prefill_busy(const struct mc_result *r)
 			end = end < to ? end : to;
 			if (bin >= r->samples.n)
 				break;
-			busy[bin] += (double)(end - from) * weight(r, row) / whole;
+			busy[bin] +=
+			    (double)(end - from) * weight(r, row) / ((double)r->sample * instances(r, bin));
 			from = end;
 		}
 	}

@@ -19,6 +19,7 @@ enum mc_event_kind {
 	/* An iteration boundary of a coupled node: all that was sent there by now can be in the next one. */
 	MC_EV_COUPLED_STEP,
 	MC_EV_REPLICATE, /* the replication policy looks */
+	MC_EV_ROLES,     /* nodes change their roles */
 	MC_EV_SAMPLE,    /* time series */
 };
 

@@ -68,6 +68,16 @@ static void ignored_net(const struct mc_conf *conf, const struct mc_scenario *s,
 		       list);
 }
 
+static void ignored_roles(const struct mc_conf *conf, const struct mc_scenario *s,
+			  struct mc_ignored_list *list)
+{
+	static const char *const keys[] = {"roles.switchable", "roles.cost", "roles.interval",
+					   "roles.threshold", "roles.hysteresis"};
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys && !strcmp(s->roles.policy, "static"); i++)
+		ignore(conf, keys[i], "no node changes its role (roles.policy)", list);
+}
+
 static void ignored_faults(const struct mc_conf *conf, const struct mc_scenario *s,
 			   struct mc_ignored_list *list)
 {
@@ -210,6 +220,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 	ignored_admission(conf, s, list);
 	ignored_net(conf, s, list);
 	ignored_faults(conf, s, list);
+	ignored_roles(conf, s, list);
 	ignored_clients(conf, s, list);
 	if (s->kv.dram_bytes)
 		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);

@@ -165,6 +165,26 @@ static void faults(json_t *o, const struct mc_outages *f)
 	mc_json_int(x, "lost_tokens", f->lost_tokens);
 }
 
+static void roles(json_t *o, const struct mc_report *report)
+{
+	const struct mc_result *r = report->result;
+	json_t *x = mc_json_object(o, "roles"), *all = json_array();
+
+	mc_json_int(x, "switches", (int64_t)r->roles.switches);
+	mc_json_real(x, "drain_s", r->roles.drain_s);
+	mc_json_real(x, "away_s", r->roles.away_s);
+	mc_json_real(x, "prefill_nodes_mean", report->metrics->prefill_nodes_mean);
+	mc_json_real(x, "decode_nodes_mean", report->metrics->decode_nodes_mean);
+	for (uint32_t i = 0; i < r->n_switchable; i++) {
+		json_t *node = json_object();
+
+		mc_json_int(node, "prefill_instance", r->switchable[i].prefill);
+		mc_json_int(node, "decode_node", r->switchable[i].decode);
+		json_array_append_new(all, node);
+	}
+	json_object_set_new(x, "switchable", all);
+}
+
 static void by_length(json_t *o, const struct mc_metrics *m)
 {
 	json_t *all = json_array();
@@ -249,6 +269,7 @@ json_t *mc_report_json(const struct mc_report *report)
 	engines(o, report->result, report->metrics);
 	network(o, report->result, report->metrics);
 	faults(o, &report->result->outages);
+	roles(o, report);
 	by_length(o, report->metrics);
 	by_class(o, report->metrics);
 	verdicts(o, report);

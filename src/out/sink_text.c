@@ -170,6 +170,21 @@ static void faults(FILE *out, const struct mc_report *report)
 		mc_text_grouped((int64_t)f->failed_fetches, c));
 }
 
+/* Nodes that changed between prefill and decode. */
+static void roles(FILE *out, const struct mc_report *report)
+{
+	const struct mc_role_times *r = &report->result->roles;
+	char t[MC_UNITS_TEXT], u[MC_UNITS_TEXT];
+
+	if (!report->result->n_switchable)
+		return;
+	fprintf(out, "%-11s %llu switches, %s draining and %s away in all; ", "roles",
+		(unsigned long long)r->switches, mc_units_format_time(mc_time_from_s(r->drain_s), t),
+		mc_units_format_time(mc_time_from_s(r->away_s), u));
+	fprintf(out, "%.2f prefill and %.2f decode nodes on average\n", report->metrics->prefill_nodes_mean,
+		report->metrics->decode_nodes_mean);
+}
+
 /* Of the pools, where they had anything refused. */
 static void loads(FILE *out, const struct mc_metrics *m)
 {
@@ -261,6 +276,7 @@ static void parts(FILE *out, const struct mc_report *report)
 			mc_units_format_bytes((double)m->stage_bytes, b), 100 * m->stage_nic_ratio);
 	putc('\n', out);
 	faults(out, report);
+	roles(out, report);
 	fprintf(out, "%-11s %.2f requests/s, %s prompt and ", "throughput", m->requests_per_s,
 		mc_units_format_count(m->input_tokens_per_s, a));
 	fprintf(out, "%s output tokens/s over %.1f s; goodput %.2f requests/s\n\n",

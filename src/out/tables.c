@@ -100,7 +100,7 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 	      "tokens,hit_tokens,"
 	      "hit_ratio,pool_used_blocks,pool_blocks,ssd_used_blocks,ssd_blocks,vram_reserved_tokens,vram_"
 	      "active_tokens,prefill_down,decode_down,prefill_load,decode_load,clients_held,clients_backing_"
-	      "off\n",
+	      "off,prefill_nodes,decode_nodes\n",
 	      out);
 	for (size_t i = 0; i < r->samples.n; i++) {
 		const struct mc_sample *s = &r->samples.at[i];
@@ -122,7 +122,8 @@ void mc_out_timeseries_csv(FILE *out, const struct mc_result *r)
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%u,%u,%.6f,%.6f",
 			s->ssd_used_blocks, s->ssd_blocks, s->vram_reserved, s->vram_active, s->prefill_down,
 			s->decode_down, s->prefill_load, s->decode_load);
-		fprintf(out, ",%" PRId64 ",%" PRId64 "\n", s->held, s->backing_off);
+		fprintf(out, ",%" PRId64 ",%" PRId64 ",%u,%u\n", s->held, s->backing_off, s->prefill_nodes,
+			s->decode_nodes);
 	}
 }
 

@@ -36,6 +36,7 @@ libmooncake_a_SOURCES += $(SCHED_POLICIES) $(SCHED_DECODE_POLICIES) $(SCHED_ADMI
 	%D%/policy.c %D%/policy.h \
 	%D%/rank.c %D%/rank.h \
 	%D%/replicate.c %D%/replicate.h \
+	%D%/roles.c %D%/roles.h \
 	%D%/score.c \
 	%D%/search.c %D%/search.h \
 	%D%/tally.c %D%/tally.h \

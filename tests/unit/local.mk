@@ -54,6 +54,7 @@ UNIT_TESTS = \
 	%D%/test_queue \
 	%D%/test_replicas \
 	%D%/test_replicate \
+	%D%/test_roles \
 	%D%/test_search \
 	%D%/test_shape \
 	%D%/test_stale_random \
