@@ -42,7 +42,13 @@ nobase_dist_pkgdata_DATA += \
 	%D%/groups/README \
 	%D%/groups/scenario.json \
 	%D%/lib.sh \
+	%D%/overload/README \
+	%D%/overload/equal.json \
+	%D%/overload/scenario.json \
 	%D%/replicas/README \
+	%D%/report-overload/README \
+	%D%/report-overload/published.txt \
+	%D%/report-overload/rows.sh \
 	%D%/report-scheduling/README \
 	%D%/report-scheduling/published.txt \
 	%D%/report-scheduling/rows.sh \
@@ -57,5 +63,6 @@ nobase_dist_pkgdata_DATA += \
 	%D%/synthetic/scenario.json
 nobase_dist_pkgdata_SCRIPTS += \
 	%D%/groups/run.sh \
+	%D%/overload/run.sh \
 	%D%/run.sh \
 	%D%/sizing/run.sh
