@@ -131,16 +131,13 @@ static void add_part(const struct mc_view *view, const struct mc_prompt *prompt,
 }
 
 /* What the search compares. Blocks that come after the instance is free keep it from others, too. */
-static void price(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
-		  struct mc_score *io)
+static mc_time cost(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
+		    const struct mc_score *x)
 {
-	mc_time stall = io->transfer > io->queue ? io->transfer - io->queue : 0;
-	uint32_t cached = mc_view_hit_tokens(view, prompt, io->hit);
+	mc_time stall = x->transfer > x->queue ? x->transfer - x->queue : 0;
+	uint32_t cached = mc_view_hit_tokens(view, prompt, x->hit);
 
-	io->total = io->queue + io->transfer + io->compute;
-	io->cost = io->total;
-	if (s->burden > 0)
-		io->cost += burden(s, stall + mc_view_prefill_occupancy(view, prompt->tokens, cached));
+	return x->total + burden(s, stall + mc_view_prefill_occupancy(view, prompt->tokens, cached));
 }
 
 /*
@@ -172,15 +169,21 @@ static void way(const struct mc_search *s, const struct mc_view *view, const str
 		}
 	}
 	io->compute = mc_view_prefill_time(view, prompt->tokens, mc_view_hit_tokens(view, prompt, io->hit));
-	price(s, view, prompt, io);
+	io->total = io->queue + io->transfer + io->compute;
+	io->cost = s->burden > 0 ? cost(s, view, prompt, io) : io->total;
 }
 
 /* The cheapest of the ways of one branch or, with a threshold, of the one that it tells to take. */
 static void branch(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		   struct mc_found *best, struct mc_score *io)
 {
-	struct mc_score least = *io, other;
+	struct mc_score least, other;
 
+	if (io->ssd <= io->local && best->ssd.blocks <= best->dram.blocks) { /* one way, as nearly always */
+		way(s, view, prompt, best, io);
+		return;
+	}
+	least = *io;
 	for (int own = 0; own < (io->ssd > io->local ? 2 : 1); own++)
 		for (int far = 0; far < (best->ssd.blocks > best->dram.blocks ? 2 : 1); far++) {
 			struct mc_found known = *best;
@@ -201,18 +204,20 @@ static void branch(const struct mc_search *s, const struct mc_view *view, const 
 void mc_search_score(const struct mc_search *s, const struct mc_view *view, const struct mc_prompt *prompt,
 		     struct mc_found *best, struct mc_score *io)
 {
-	struct mc_score here;
-
 	io->queue = mc_view_queue(view, io->prefill);
-	here = *io;
-	branch(s, view, prompt, best, io);
-	if (s->priced && io->n_parts) {
+	if (s->priced) {
 		struct mc_search local = *s;
+		struct mc_score here = *io;
 
+		branch(s, view, prompt, best, io);
+		if (!io->n_parts)
+			return;
 		local.fetch = false;
 		branch(&local, view, prompt, best, &here);
 		if (here.cost < io->cost)
 			*io = here;
+	} else {
+		branch(s, view, prompt, best, io);
 	}
 }
 
