@@ -60,9 +60,11 @@ nobase_dist_pkgdata_DATA += \
 	%D%/sizing/tables/racks.sh \
 	%D%/sizing/tables/ssd.sh \
 	%D%/sizing/tables/threshold.sh \
+	%D%/stale/README \
 	%D%/synthetic/scenario.json
 nobase_dist_pkgdata_SCRIPTS += \
 	%D%/groups/run.sh \
 	%D%/overload/run.sh \
 	%D%/run.sh \
-	%D%/sizing/run.sh
+	%D%/sizing/run.sh \
+	%D%/stale/run.sh

@@ -40,7 +40,10 @@ static void on_fetched(void *arg, uint32_t transfer)
 	}
 	if (depth > f->local)
 		mc_pool_commit(c->pool[row->prefill], &f->lease, f->local, depth);
-	mc_prefill_fetched(&c->prefill[row->prefill], &f->prefill);
+	if (f->hit > f->local)
+		mc_prefill_fetched(&c->prefill[row->prefill], &f->prefill);
+	else /* all was asked for in vain: face.c */
+		mc_prefill_unfetched(&c->prefill[row->prefill], &f->prefill);
 	mc_cluster_report(c, row->prefill);
 }
 

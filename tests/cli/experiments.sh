@@ -61,6 +61,11 @@ holds "overload: where decode does not limit all rules refuse alike" overload "R
 holds "overload: early rejection wastes less than the baseline" overload "Rules by rate" \
 	'$1 != "10P+2D" { next } $3 == "baseline" { wasted = $8 + 0 } $3 == "early" && $8 + 0 >= wasted { print }'
 
+tables stale 2
+holds "stale: who knows all at once counts on nothing that is gone" stale "Policies" '$2 == "0s" && ($4 != 0 || $9 != 0) { print }'
+holds "stale: random looks at nothing" stale "Policies" '$1 == "random" { if (ttft && $5 != ttft) print; ttft = $5 }'
+holds "stale: with little DRAM a late view counts on what is gone" stale "KVCache-centric, where" \
+	'$2 == "750K" && $6 == "60s" && $8 < 100 { print }'
 refused "a table that there is none of" "expected one of dram" 2 experiment sizing --trace "$sample" nothing
 refused "an option that there is none of" "--fast" 2 experiment groups --fast
 refused "no trace" "MOONCAKE_DATA" 2 experiment groups mixed
