@@ -52,6 +52,12 @@ static const char *from(const struct mc_explanation *x, const struct mc_score *s
 	return buf;
 }
 
+/* What serves a prompt. */
+static const char *noun(const struct mc_report *report)
+{
+	return report->scenario->cluster.coupled ? "node" : "prefill";
+}
+
 /* Which branch of Algorithm 1, or which rule, in words. */
 static void because(const struct mc_report *report, const struct mc_explanation *x, char *buf, size_t n)
 {
@@ -71,7 +77,11 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 		if (policy->uses_threshold)
 			at += (size_t)snprintf(buf + at, n - at, "; balancing threshold %g",
 					       s->conductor.balancing_threshold);
-	} else if (p->local && policy->fetches && !policy->uses_threshold)
+	} else if (p->local && s->cluster.coupled)
+		at = (size_t)snprintf(
+		    buf, n, "of the leading blocks node %u holds %u in VRAM; coupled nodes fetch nothing",
+		    p->prefill, p->local);
+	else if (p->local && policy->fetches && !policy->uses_threshold)
 		at = (size_t)snprintf(buf, n,
 				      "local branch: of the leading blocks prefill %u holds %u, and fetching "
 				      "more would not be worth it",
@@ -86,8 +96,8 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 				      "of the leading blocks prefill %u holds %u; this policy never fetches",
 				      p->prefill, p->local);
 	else
-		at = (size_t)snprintf(
-		    buf, n, "prefill %u holds no block of the prompt: all of it is computed", p->prefill);
+		at = (size_t)snprintf(buf, n, "%s %u holds no block of the prompt: all of it is computed",
+				      noun(report), p->prefill);
 	if (least(x, total))
 		snprintf(buf + at, n - at, "; its total is the smallest of all instances");
 	else if (least(x, queue))
@@ -98,12 +108,12 @@ static void because(const struct mc_report *report, const struct mc_explanation 
 			 policy->help);
 }
 
-static void prefill_table(FILE *out, const struct mc_explanation *x)
+static void prefill_table(FILE *out, const struct mc_report *report, const struct mc_explanation *x)
 {
 	struct mc_text_table *t = mc_text_table_new(8, 1);
 	char name[160];
-	static const char *const head[] = {"prefill",   "holds",        "cached at start", "from",
-					   "T_queue s", "T_transfer s", "T_prefill s",     "total s"};
+	const char *const head[] = {noun(report), "holds",        "cached at start", "from",
+				    "T_queue s",  "T_transfer s", "T_prefill s",     "total s"};
 
 	for (size_t i = 0; i < sizeof head / sizeof *head; i++)
 		mc_text_cell(t, "%s", head[i]);
@@ -180,16 +190,20 @@ static void explain_text(FILE *out, const struct mc_report *report, const struct
 	fprintf(out, "policy: %s", s->conductor.policy);
 	if (mc_policy_find(s->conductor.policy)->uses_threshold)
 		fprintf(out, ", balancing threshold %g", s->conductor.balancing_threshold);
-	fprintf(out, "; decode %s\n\n", s->conductor.decode_policy);
+	if (!s->cluster.coupled)
+		fprintf(out, "; decode %s", s->conductor.decode_policy);
+	fprintf(out, "\n\n");
 	if (x->decision.refusal) {
 		fprintf(out, "refused: %s\n", mc_refusal_name(x->decision.refusal));
 		return;
 	}
-	prefill_table(out, x);
+	prefill_table(out, report, x);
 	because(report, x, why, sizeof why);
 	fprintf(out, "why: %s\n\n", why);
 	if (x->decision.decode == MC_NONE) {
 		fprintf(out, "decode: none; the prompt's only token ends it\n");
+	} else if (s->cluster.coupled) {
+		fprintf(out, "decode: on the same node\n");
 	} else {
 		decode_table(out, x);
 	}

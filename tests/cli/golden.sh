@@ -17,5 +17,7 @@ golden run.txt run scenario.json --set run.warmup=9s --set cluster.prefill_chunk
 golden run.csv run scenario.json --set conductor.policy=random --format csv
 golden explain.txt run scenario.json --explain 40
 golden across.txt compare scenario.json --across conductor.policy
+golden coupled.txt run scenario.json --set cluster.coupled=2 --set cluster.batching=chunked --set kv.pool=local --set cluster.decode=3 \
+	--set kv.vram_tokens=40K
 golden pair.txt compare scenario.json scenario.json --set seed=2
 tap_done

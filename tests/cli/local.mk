@@ -15,4 +15,4 @@ CLI_TESTS = \
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)
 EXTRA_DIST += %D%/lib.sh \
-	tests/golden/across.txt tests/golden/explain.txt tests/golden/pair.txt tests/golden/run.csv tests/golden/run.txt
+	tests/golden/across.txt tests/golden/coupled.txt tests/golden/explain.txt tests/golden/pair.txt tests/golden/run.csv tests/golden/run.txt
