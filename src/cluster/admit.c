@@ -4,6 +4,7 @@
  * when all KV is there (the double check; report, section 3). Their prefill is wasted, but for what later
  * prompts find cached.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/state.h"
@@ -20,48 +21,95 @@ void mc_cluster_admit_init(struct mc_cluster *c)
 	c->view.horizon = c->horizon;
 }
 
+/* A request in the horizon. It outlasts its flight while what was told of it is not known (stale.c). */
+struct mc_expected {
+	struct mc_horizon_entry entry;
+	uint32_t refs;
+};
+
+void mc_cluster_admit_forget(struct mc_expected *e)
+{
+	if (e && !--e->refs)
+		free(e);
+}
+
 void mc_cluster_admit_fini(struct mc_cluster *c)
 {
+	for (struct mc_flight *f = c->first; f; f = f->next)
+		mc_cluster_admit_forget(f->expected);
 	mc_horizon_free(c->horizon);
 }
 
 void mc_cluster_admit_dispatched(struct mc_cluster *c, struct mc_flight *f, const struct mc_prompt *prompt,
 				 const struct mc_decision *d)
 {
+	struct mc_expected *e;
+
 	if (!c->horizon || d->decode == MC_NONE)
 		return;
-	f->horizon.decode = d->decode;
-	f->horizon.starts = mc_admission_starts(&c->view, d);
-	f->horizon.joins = mc_admission_joins(&c->view, d);
-	mc_horizon_add(c->horizon, &f->horizon, prompt, d->length);
+	f->expected = e = mc_xcalloc(1, sizeof *e);
+	e->refs = 1;
+	e->entry.decode = d->decode;
+	e->entry.starts = mc_admission_starts(&c->view, d);
+	e->entry.joins = mc_admission_joins(&c->view, d);
+	mc_horizon_add(c->horizon, &e->entry, prompt, d->length);
+}
+
+/* The node that has the request now tells of it. */
+static void tell(struct mc_cluster *c, struct mc_flight *f, struct mc_admit_news *news)
+{
+	bool there = f->stage == MC_STAGE_DECODE && f->row->decode != MC_NONE;
+
+	if (!c->horizon && !c->conductor.length)
+		return; /* nobody asks */
+	news->request = f->row - c->result->row;
+	news->expected = f->expected;
+	if (f->expected)
+		f->expected->refs++;
+	mc_cluster_report_admit(c, there ? mc_view_decode_node(&c->view, f->row->decode) : f->row->prefill,
+				news);
+}
+
+void mc_cluster_admit_hear(struct mc_cluster *c, const struct mc_admit_news *news)
+{
+	const struct mc_row *row = &c->result->row[news->request];
+	struct mc_prompt prompt = mc_cluster_prompt(c, row);
+
+	if (news->expected && news->of == MC_ADMIT_MOVED)
+		mc_horizon_move(c->horizon, &news->expected->entry, news->starts, news->joins);
+	else if (news->expected)
+		mc_horizon_remove(c->horizon, &news->expected->entry);
+	if (news->of != MC_ADMIT_ENDED)
+		return;
+	if (c->horizon && news->stay >= 0)
+		mc_horizon_note(c->horizon, news->stay, row->output - 1);
+	mc_conductor_observe(&c->conductor, &prompt, row->output);
 }
 
 void mc_cluster_admit_joins(struct mc_cluster *c, struct mc_flight *f, mc_time at)
 {
-	if (c->horizon)
-		mc_horizon_move(c->horizon, &f->horizon, f->row->prefill_start, at);
+	tell(c, f,
+	     &(struct mc_admit_news){.of = MC_ADMIT_MOVED, .starts = f->row->prefill_start, .joins = at});
 }
 
 void mc_cluster_admit_rehomed(struct mc_cluster *c, struct mc_flight *f)
 {
-	if (c->horizon)
-		mc_horizon_rehome(c->horizon, &f->horizon, f->row->decode);
+	if (f->expected)
+		mc_horizon_rehome(c->horizon, &f->expected->entry, f->row->decode);
 }
 
 void mc_cluster_admit_gone(struct mc_cluster *c, struct mc_flight *f)
 {
-	if (c->horizon)
-		mc_horizon_remove(c->horizon, &f->horizon);
+	if (f->expected)
+		mc_horizon_remove(c->horizon, &f->expected->entry);
 }
 
 void mc_cluster_admit_ended(struct mc_cluster *c, struct mc_flight *f)
 {
-	struct mc_prompt prompt = mc_cluster_prompt(c, f->row);
+	mc_time since = f->row->handover_end;
 
-	mc_cluster_admit_gone(c, f);
-	if (c->horizon && f->row->handover_end >= 0)
-		mc_horizon_note(c->horizon, c->loop.now - f->row->handover_end, f->row->output - 1);
-	mc_conductor_observe(&c->conductor, &prompt, f->row->output);
+	tell(c, f,
+	     &(struct mc_admit_news){.of = MC_ADMIT_ENDED, .stay = since >= 0 ? c->loop.now - since : -1});
 }
 
 /* Its hand-over, of which some is under way, stops. */
@@ -92,7 +140,7 @@ static void refuse(struct mc_cluster *c, struct mc_flight *f, enum mc_refusal wh
 		mc_pool_release(c->pool[mc_view_decode_node(&c->view, row->decode)], &f->decode_lease);
 	if (f->lease.held)
 		mc_pool_release(c->pool[row->prefill], &f->lease);
-	mc_cluster_admit_gone(c, f);
+	tell(c, f, &(struct mc_admit_news){.of = MC_ADMIT_GONE});
 	mc_cluster_close(f);
 	mc_cluster_refuse(c, row - c->result->row, why);
 }

@@ -29,6 +29,7 @@ void mc_cluster_close(struct mc_flight *f)
 	struct mc_cluster *c = f->cluster;
 
 	c->result->end = c->loop.now;
+	mc_cluster_admit_forget(f->expected);
 	c->open--;
 	*(f->prev ? &f->prev->next : &c->first) = f->next;
 	*(f->next ? &f->next->prev : &c->last) = f->prev;

@@ -22,6 +22,7 @@ enum what {
 	FREE_AT,
 	CHANGE,
 	DECODE,
+	ADMIT,
 	NEWS,
 };
 
@@ -41,6 +42,7 @@ struct report {
 			uint32_t instance;
 			struct mc_decode_change by;
 		} decode;
+		struct mc_admit_news admit;
 		struct {
 			enum mc_news_of of;
 			uint32_t depth, n;
@@ -95,6 +97,8 @@ static void report_fini(struct report *r)
 {
 	if (r->what == NEWS)
 		free(r->news.id);
+	if (r->what == ADMIT)
+		mc_cluster_admit_forget(r->admit.expected);
 	r->what = NOTHING;
 }
 
@@ -256,6 +260,8 @@ static void hear(struct mc_cluster *c, struct report *r)
 		change(c, r->node, &r->change);
 	else if (r->what == DECODE)
 		change_decode(c, r->decode.instance, r->decode.request, &r->decode.by);
+	else if (r->what == ADMIT)
+		mc_cluster_admit_hear(c, &r->admit);
 	else if (r->what == NEWS)
 		hear_news(c, r);
 	c->stale->unheard -= r->what != NOTHING;
@@ -345,6 +351,16 @@ void mc_cluster_report_decode(struct mc_cluster *c, const struct mc_row *row,
 		tell(c, &r);
 	else
 		change_decode(c, row->decode, request, by);
+}
+
+void mc_cluster_report_admit(struct mc_cluster *c, uint32_t node, const struct mc_admit_news *news)
+{
+	if (c->stale) {
+		tell(c, &(struct report){.what = ADMIT, .node = node, .admit = *news});
+		return;
+	}
+	mc_cluster_admit_hear(c, news);
+	mc_cluster_admit_forget(news->expected);
 }
 
 void mc_cluster_stale_given(struct mc_cluster *c, const struct mc_prompt *prompt,

@@ -21,6 +21,7 @@
 
 struct mc_cluster;
 
+struct mc_expected;
 struct mc_flight;
 struct mc_replica_move;
 struct mc_replica_moves;
@@ -74,8 +75,8 @@ struct mc_flight {
 	enum mc_stage stage;
 	bool homeless;  /* no decode instance was left for it: another is looked for at the end of prefill */
 	double sending; /* bytes of its hand-over */
-	uint32_t transfer; /* its hand-over, under way; MC_NONE */
-	struct mc_horizon_entry horizon;
+	uint32_t transfer;            /* its hand-over, under way; MC_NONE */
+	struct mc_expected *expected; /* admit.c; NULL: nobody asks when it decodes */
 	int64_t stream; /* bytes/s at which its prefill makes what is streamed; 0: no stream, or no longer */
 	struct mc_prefill_job prefill;
 	struct mc_decode_job decode;
@@ -103,6 +104,16 @@ struct mc_node_change {
 struct mc_decode_change {
 	int8_t running, announced; /* its KV is all there; has room or waits for it */
 	int8_t assigned;           /* -1 alone: it is over */
+};
+
+/* What is told of a request to admission rules that predict: its prefill starts and ends then; it is gone;
+ * its last token is there. */
+struct mc_admit_news {
+	enum { MC_ADMIT_MOVED, MC_ADMIT_GONE, MC_ADMIT_ENDED } of;
+	struct mc_expected *expected; /* NULL: it is in no horizon */
+	int64_t request;
+	mc_time starts, joins;
+	mc_time stay; /* at decode; -1: it was not there */
 };
 
 /* One under way. */
@@ -350,6 +361,7 @@ void mc_cluster_report(struct mc_cluster *c, uint32_t prefill);
 void mc_cluster_report_change(struct mc_cluster *c, uint32_t node, const struct mc_node_change *by);
 void mc_cluster_report_decode(struct mc_cluster *c, const struct mc_row *row,
 			      const struct mc_decode_change *by);
+void mc_cluster_report_admit(struct mc_cluster *c, uint32_t node, const struct mc_admit_news *news);
 /* Where it is late: a prompt was placed, as it thinks, at an instance that holds `held` blocks of it; and
  * once it has them leased, these. A copy of the replication policy has ended; those that it cannot know of
  * yet. */
@@ -383,6 +395,9 @@ void mc_cluster_admit_joins(struct mc_cluster *c, struct mc_flight *f, mc_time a
 void mc_cluster_admit_rehomed(struct mc_cluster *c, struct mc_flight *f);
 void mc_cluster_admit_gone(struct mc_cluster *c, struct mc_flight *f);
 void mc_cluster_admit_ended(struct mc_cluster *c, struct mc_flight *f);
+/* The flight is over, or some news of it: the last one frees it. NULL is fine. */
+void mc_cluster_admit_forget(struct mc_expected *e);
+void mc_cluster_admit_hear(struct mc_cluster *c, const struct mc_admit_news *news);
 /* May it go on, now that its prompt is computed, that all its KV is at its decode node? If not, the flight is
  * over. */
 bool mc_cluster_admit_prefilled(struct mc_cluster *c, struct mc_flight *f);

@@ -33,7 +33,8 @@ static struct {
 	uint32_t n, own;
 	struct own placed[REQUESTS];
 	mc_time late, free_at[PREFILL];
-	uint64_t compared, differs; /* decisions; those at which something was otherwise than it is */
+	uint64_t compared, refused,
+	    differs; /* decisions; those at which something was otherwise than it is */
 } o;
 
 void __real_mc_cluster_sample(struct mc_cluster *c);
@@ -142,6 +143,8 @@ static void compare(const struct mc_cluster *c, const struct mc_view *v, const s
 		ck_assert_int_eq(v->decode[i].running, s->running[i]);
 		ck_assert_int_eq(v->decode[i].kv, s->kv[i]);
 	}
+	for (uint32_t i = 0; i < DECODE && v->horizon; i++)
+		ck_assert_int_eq(mc_tally_until(&v->horizon->at[i].joins, MC_TIME_MAX).n, s->batch[i]);
 	for (uint32_t r = 0; r < c->trace->n; r++) {
 		struct match m[NODES];
 
@@ -149,6 +152,22 @@ static void compare(const struct mc_cluster *c, const struct mc_view *v, const s
 		ck_assert_msg(!memcmp(m, s->match[r], sizeof m), "prompt %u at %g s", r,
 			      mc_time_to_s(v->now));
 	}
+}
+
+/* How long those stayed at decode that had ended by then. */
+static void compare_stay(const struct mc_cluster *c, const struct mc_horizon *h, mc_time then)
+{
+	mc_time sum = 0, n = 0;
+
+	for (int64_t r = 0; r < c->trace->n; r++) {
+		const struct mc_row *row = &c->result->row[r];
+
+		if (row->outcome != MC_COMPLETED || row->end > then || row->handover_end < 0)
+			continue;
+		sum += row->end - row->handover_end;
+		n++;
+	}
+	ck_assert_int_eq(mc_horizon_stay(h), n ? sum / n : MC_TIME_MAX);
 }
 
 void __wrap_mc_conductor_decide(struct mc_conductor *conductor, const struct mc_view *view,
@@ -163,6 +182,8 @@ void __wrap_mc_conductor_decide(struct mc_conductor *conductor, const struct mc_
 	o.differs += memcmp(says, now, sizeof *now) != 0;
 	add_own(c, then, says);
 	compare(c, view, says);
+	if (view->horizon)
+		compare_stay(c, view->horizon, then);
 	o.compared++;
 	free(says);
 	free(now);
@@ -180,6 +201,7 @@ static void settings(struct setup *u, uint64_t *r)
 	static const char *const policy[] = {"least-loaded", "cache-aware", "kvcache-centric", "random"};
 	static const char *const evict[] = {"lru", "s3fifo", "2q", "lfu"};
 	static const char *const pool[] = {"prefill", "global"};
+	static const char *const rule[] = {"none", "baseline", "predict", "predict-length"};
 	static const char *const ssd[] = {"never", "evict", "through"};
 
 	init(u, PREFILL, DECODE);
@@ -191,6 +213,8 @@ static void settings(struct setup *u, uint64_t *r)
 	setup_set(u, "kv.ssd_write=%s", ssd[draw(r, 3)]);
 	setup_set(u, "kv.ssd_tokens=3000");
 	setup_set(u, "kv.dram_tokens=%d", draw(r, 2) ? 1600 : 4000);
+	setup_set(u, "conductor.admission=%s", rule[draw(r, 4)]);
+	setup_set(u, "slo.tbt=%dms", 11 + (int)draw(r, 3));
 	u->cost.net_bytes_per_s = draw(r, 2) ? 1e8 : 2e7;
 	u->cost.ssd_read_bytes_per_s = u->cost.ssd_write_bytes_per_s = 5e7;
 	u->cost.ssd_latency_s = 1e-4;
@@ -218,6 +242,8 @@ static void round_of(uint64_t seed, int late_ms)
 		    (uint32_t)draw(&r, 60));
 	}
 	setup_run(&u, &result);
+	for (uint32_t i = 0; i < REQUESTS; i++)
+		o.refused += result.row[i].outcome == MC_REJECTED;
 	mc_result_fini(&result);
 	setup_fini(&u);
 }
@@ -230,6 +256,7 @@ START_TEST(the_view_is_what_was_so_then)
 	for (uint64_t seed = 1; seed <= 24; seed++)
 		round_of(seed, late[seed % 6]);
 	ck_assert_uint_eq(o.compared, 24 * REQUESTS);
+	ck_assert_uint_gt(o.refused, 20);
 	ck_assert_uint_gt(o.differs, o.compared / 2);
 	free(o.at);
 }
