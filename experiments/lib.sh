@@ -141,7 +141,7 @@ row()
 # Published and ours may be -.
 shape()
 {
-	judged=$(awk -v p="$3" -v o="$4" 'function cell(v) { return v ~ /^[-+0-9.e]*[0-9]$/ ? sprintf("%.4g", v) : v }
+	judged=$(awk -v p="$3" -v o="$4" 'function cell(v) { return v ~ /^[-0-9.e]*[0-9]$/ ? sprintf("%.4g", v) : v }
 		BEGIN { printf "%s\t%s\t-", cell(p), cell(o) }')
 	line "$1" "$2" "$judged	$5	$6"
 }

@@ -46,6 +46,11 @@ nobase_dist_pkgdata_DATA += \
 	%D%/overload/equal.json \
 	%D%/overload/scenario.json \
 	%D%/replicas/README \
+	%D%/report-endtoend/README \
+	%D%/report-endtoend/arxiv.json \
+	%D%/report-endtoend/published.txt \
+	%D%/report-endtoend/rows.sh \
+	%D%/report-endtoend/shared.json \
 	%D%/report-overload/README \
 	%D%/report-overload/published.txt \
 	%D%/report-overload/rows.sh \
@@ -65,6 +70,7 @@ nobase_dist_pkgdata_DATA += \
 nobase_dist_pkgdata_SCRIPTS += \
 	%D%/groups/run.sh \
 	%D%/overload/run.sh \
+	%D%/policies/run.sh \
 	%D%/run.sh \
 	%D%/sizing/run.sh \
 	%D%/stale/run.sh

@@ -10,6 +10,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/figure13.gp \
 	%D%/figure14.gp \
 	%D%/figure15.gp \
+	%D%/report-endtoend.gp \
 	%D%/report-overload.gp \
 	%D%/report-scheduling.gp \
 	%D%/style.gp
