@@ -275,11 +275,13 @@ static void intervals(const struct mc_cost *cost, const struct mc_result *r, int
 			const struct mc_segment *g = &r->segment[i].at[k];
 
 			/* The first interval of those that joined includes their wait: it is in r->first. */
-			for (int64_t j = 0; j < g->count && g->counted; j++)
-				add(q, pass,
-				    (j ? 0 : g->lead) +
-					mc_cost_decode_ns(cost, g->batch, g->context + j * g->batch),
-				    j ? g->counted : g->counted - g->joined);
+			if (!g->counted)
+				continue;
+			add(q, pass, g->lead + mc_cost_decode_ns(cost, g->batch, g->context),
+			    g->counted - g->joined);
+			for (int64_t j = 1; j < g->count; j++)
+				add(q, pass, mc_cost_decode_ns(cost, g->batch, g->context + j * g->batch),
+				    g->counted);
 		}
 	}
 }
