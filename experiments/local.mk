@@ -57,6 +57,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/report-scheduling/README \
 	%D%/report-scheduling/published.txt \
 	%D%/report-scheduling/rows.sh \
+	%D%/roles/README \
 	%D%/sample/scenario.json \
 	%D%/sizing/README \
 	%D%/sizing/tables/dram.sh \
@@ -71,6 +72,7 @@ nobase_dist_pkgdata_SCRIPTS += \
 	%D%/groups/run.sh \
 	%D%/overload/run.sh \
 	%D%/policies/run.sh \
+	%D%/roles/run.sh \
 	%D%/run.sh \
 	%D%/sizing/run.sh \
 	%D%/stale/run.sh

@@ -49,6 +49,12 @@ holds "groups: long prompts gain at every load, prompts of one chunk do not" gro
 	'$1 == "32k" ? $NF != "-" : $NF == "-" { print }'
 holds "groups: the longest prompts gain, the shortest wait longer" groups "sample.jsonl.zst: TTFT" \
 	'$2 > 1 && ($9 >= long || $5 <= short || $14 <= bytes) { print } { long = $9; short = $5; bytes = $14 }'
+tables roles 2
+holds "roles: the rate that a split carries grows with its prefill nodes" roles "sample.jsonl.zst: highest" \
+	'/change/ { next } $NF <= rate { print } { rate = $NF }'
+holds "roles: where the mix changes, nodes that change serve more than any split" roles "A mix" \
+	'/change/ { if ($(NF - 5) < most + 20) print; next } { most = $(NF - 5) > most ? $(NF - 5) : most }'
+holds "roles: what it costs" roles "A mix" '/change/ { if (had != "" && $(NF - 5) >= had) print; had = $(NF - 5) }'
 tables sizing 7
 holds "sizing: more DRAM, more hits, less time" sizing "DRAM" '$3 < hits || (gpu && $5 > gpu) { print } { hits = $3; gpu = $5 }'
 holds "sizing: no policy beats the bound" sizing "Eviction" '$4 == "(bound)" { bound = $5; next } { most = $4 > most ? $4 : most }

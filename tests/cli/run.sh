@@ -118,4 +118,9 @@ else
 fi
 refused "nowhere to write" "none/x.json" 1 run -o "$tap_dir/none/x.json"
 refused "a file where the folder should be" "trace.jsonl" 2 run --out-dir "$tap_dir/trace.jsonl"
+speaks "nodes that change" "1 switches, " run --check --set roles.policy=load --set trace.rate=20 --set roles.interval=1s --set roles.cost=1s
+speaks "both instances of such a node" '"prefill_instance": 2' run -f json --set roles.policy=load
+speaks "settings of roles that do nothing" "roles.cost: no node changes its role" run --set roles.cost=1s
+refused "nodes that change, and faults" "roles.policy: knows no faults" 2 "$mooncake" run "$scenario" -q -o "$out" \
+	--set roles.policy=load --set "$lost"
 tap_done
