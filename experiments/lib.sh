@@ -49,17 +49,19 @@ fail()
 # finish: the last line of a run.sh.
 finish() { [ ! -e "$work/failed" ] || exit 1; }
 
-# run NAME SCENARIO ARGUMENTS...: simulate; metrics in $work/NAME.csv, requests in $work/NAME/requests.csv. A run of which
-# anything lies outside the range that the profile is trusted on is no result.
-run()
+# measure NAME SCENARIO ARGUMENTS...: simulate; metrics in $work/NAME.csv. A run of which anything lies outside the range
+# that the profile is trusted on is no result.
+measure()
 {
 	name=$1
 	shift
-	"$mooncake" run "$@" --format csv -q -o "$work/$name.csv" --out-dir "$work/$name" >"$work/$name.log" 2>&1 ||
-		fail "run $*: $(cat "$work/$name.log")"
+	"$mooncake" run "$@" --format csv -q -o "$work/$name.csv" >"$work/$name.log" 2>&1 || fail "run $*: $(cat "$work/$name.log")"
 	awk -F, '/^range\..*outside_trust_ratio,/ && $2 > 0 { bad = 1 } END { exit bad }' "$work/$name.csv" ||
 		fail "run $*: $(grep '^range.*outside_trust' "$work/$name.csv" | tr '\n' ' ')"
 }
+
+# run NAME SCENARIO ARGUMENTS...: the same, with requests in $work/NAME/requests.csv and what else there is.
+run() { measure "$@" --out-dir "$work/$1"; }
 
 # metrics NAME KEY...: their values on one line, tabs between.
 metrics()

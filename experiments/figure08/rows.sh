@@ -2,7 +2,7 @@
 echo "trace,system,published_s,compute_s" >"$plot/prefill.csv"
 values | while read -r t of published; do
 	# shellcheck disable=SC2046 # options
-	run "$of" "$experiments/base.json" --set trace.path="$(recorded "$t")" $(system "$of")
+	measure "$of" "$experiments/base.json" --set trace.path="$(recorded "$t")" $(system "$of")
 	ours=$(metrics "$of" prefill.compute_s_mean)
 	echo "$t,$of,$published,$ours" >>"$plot/prefill.csv"
 	if [ "$of" = mooncake ]; then

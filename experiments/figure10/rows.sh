@@ -2,7 +2,7 @@
 echo "trace,pool,policy,published_hit_percent,hit_percent,published_s,compute_s" >"$plot/pools.csv"
 values | while read -r t pool hits gpu; do
 	for p in $(if [ "$pool" = global ]; then echo kvcache-centric; else echo random cache-aware; fi); do
-		run pools "$here/scenario.json" --set trace.path="$(recorded "$t")" --set conductor.policy="$p" \
+		measure pools "$here/scenario.json" --set trace.path="$(recorded "$t")" --set conductor.policy="$p" \
 			--set kv.pool="$(if [ "$pool" = global ]; then echo prefill; else echo local; fi)"
 		tolerance=
 		[ "$pool" = local ] || tolerance=10

@@ -6,7 +6,7 @@ transfer()
 	tokens=$(awk -v gb="$1" 'BEGIN { printf "%d", gb * 1e9 / 327680 + 0.5 }')
 	shift
 	pair "$tokens" 0 | head -n 1 >"$work/one.jsonl"
-	run one "$here/scenario.json" --set trace.path="$work/one.jsonl" "$@"
+	measure one "$here/scenario.json" --set trace.path="$work/one.jsonl" "$@"
 	seconds=$(metrics one handover_s.mean)
 	bandwidth=$(awk -v n="$tokens" -v s="$seconds" 'BEGIN { print n * 327680 / s / 1e9 }')
 }

@@ -1,7 +1,7 @@
 # Less bandwidth between the nodes, KV sent after prefill; and no cache at all.
 
 # replay ARGUMENTS...
-replay() { run replay "$here/scenario.json" --set trace.path="$(recorded synthetic)" "$@"; }
+replay() { measure replay "$here/scenario.json" --set trace.path="$(recorded synthetic)" "$@"; }
 
 echo "gbps,published_ttft_handover_s,ttft_handover_s,published_handover_s,handover_s" >"$plot/bandwidth.csv"
 values | while read -r gbps published real; do

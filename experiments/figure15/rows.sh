@@ -3,7 +3,7 @@
 # split PREFILL RATE: "ttft_handover_s effective_% tbt_ms"
 split()
 {
-	run split "$here/scenario.json" --set trace.path="$(recorded synthetic)" --set cluster.prefill="$1" \
+	measure split "$here/scenario.json" --set trace.path="$(recorded synthetic)" --set cluster.prefill="$1" \
 		--set cluster.decode=$((16 - $1)) --set trace.rate="$2"
 	metrics split ttft_handover_s.mean slo.effective_ratio tbt_s.mean | awk '{ print $1, 100 * $2, 1000 * $3 }' >"$work/cells"
 	read -r ours_ttft ours_effective ours_tbt <"$work/cells"

@@ -53,9 +53,8 @@ judged()
 admit()
 {
 	# shellcheck disable=SC2046 # options
-	"$mooncake" run "$here/scenario.json" --set trace.path="$file" --set cluster.prefill="$2" --set cluster.decode="$3" \
-		--set trace.rate="$4" $(rule "$1") --seeds "$seeds" --format csv -q -o "$work/admit.csv" >"$work/log" 2>&1 ||
-		fail "$*: $(cat "$work/log")"
+	measure admit "$here/scenario.json" --set trace.path="$file" --set cluster.prefill="$2" --set cluster.decode="$3" \
+		--set trace.rate="$4" $(rule "$1") --seeds "$seeds"
 	printf '%sP+%sD\t%s\t%s' "$2" "$3" "$4" "$1"
 	judged "$work/admit.csv"
 }
@@ -110,7 +109,7 @@ table_equal()
 				[ -e "$work/equal-$seed.jsonl" ] ||
 					"$mooncake" trace gen "$here/equal.json" --seed "$seed" $(either "" "--set duration=5min") -o "$work/equal-$seed.jsonl"
 				# shellcheck disable=SC2046 # options
-				run equal "$here/../base.json" --set trace.path="$work/equal-$seed.jsonl" --set trace.rate=2 \
+				measure equal "$here/../base.json" --set trace.path="$work/equal-$seed.jsonl" --set trace.rate=2 \
 					--set run.warmup=$(either 300s 30s) --set cluster.prefill="$p" --set cluster.decode=2 $(rule $r)
 				cat "$work/equal.csv"
 			done >"$work/equals"

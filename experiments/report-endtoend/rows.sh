@@ -18,7 +18,7 @@ capacity()
 for rate in $(either "1 1.1 1.2" "1"); do
 	for s in "--set cluster.prefill=10 --set cluster.decode=10" "${coupled}20"; do
 		# shellcheck disable=SC2086 # options
-		run real "$experiments/base.json" --set trace.path="$(recorded conversation)" --set trace.rate="$rate" $s
+		measure real "$experiments/base.json" --set trace.path="$(recorded conversation)" --set trace.rate="$rate" $s
 		metrics real requests.total slo.tbt_met slo.effective_ratio | awk '{ printf "%s %s ", 100 * $2 / $1, 100 * $3 }'
 	done | awk -v rate="$rate" '{ print rate, $0 }'
 done | awk -v p="$(given real-coupled-tbt-met)" '{ d = $4 - p; d = d < 0 ? -d : d }
@@ -33,7 +33,7 @@ row "more requests %" "conversation, effective ones at this rate" "$(given real-
 # gain NAME TRACE: by both readings of TBT: of all intervals, and of a request's longest tenth.
 gain()
 {
-	run idle "$experiments/base.json" --set trace.path="$2" --set trace.rate=0.05 --set cluster.prefill=3 --set cluster.decode=1
+	measure idle "$experiments/base.json" --set trace.path="$2" --set trace.rate=0.05 --set cluster.prefill=3 --set cluster.decode=1
 	metrics idle ttft_s.p90 itl_s.p90 tbt_s.p90 | awk '{ print 10 * $1, 5 * $2, 5 * $3 }' >"$work/limits"
 	read -r ttft itl tbt <"$work/limits"
 	for s in "--set cluster.prefill=3 --set cluster.decode=1" "--set cluster.prefill=2 --set cluster.decode=2" "${coupled}4"; do

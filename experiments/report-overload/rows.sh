@@ -19,7 +19,7 @@ for case in "8P+8D, rate x 2" "10P+2D, rate x 3" "9P+2D, prompts of one length";
 		case $case in
 		9P*)
 			for seed in $(seq $seeds); do
-				run equal "$experiments/base.json" --set trace.path="$work/equal-$seed.jsonl" --set trace.rate=2 \
+				measure equal "$experiments/base.json" --set trace.path="$work/equal-$seed.jsonl" --set trace.rate=2 \
 					--set run.warmup=$(either 300s 30s) --set cluster.prefill=9 --set cluster.decode=2 --set conductor.admission=$r
 				shares "$work/equal.csv"
 			done | awk '{ a += $1; b += $2 } END { print a / NR, b / NR }' >"$work/share"
@@ -28,11 +28,10 @@ for case in "8P+8D, rate x 2" "10P+2D, rate x 3" "9P+2D, prompts of one length";
 			split=${case%%,*}
 			prefill=${split%P*}
 			decode=${split#*+}
-			"$mooncake" run "$experiments/overload/scenario.json" --set trace.path="$(recorded conversation)" \
+			measure several "$experiments/overload/scenario.json" --set trace.path="$(recorded conversation)" \
 				--set cluster.prefill="$prefill" --set cluster.decode="${decode%D}" --set trace.rate="${case##* }" \
-				--set conductor.admission=$r --seeds $seeds --format csv -q -o "$work/seeds.csv" 2>"$work/log" ||
-				fail "$case, $r: $(cat "$work/log")"
-			shares "$work/seeds.csv" >"$work/share"
+				--set conductor.admission=$r --seeds $seeds
+			shares "$work/several.csv" >"$work/share"
 			;;
 		esac
 		read -r ours correlation <"$work/share"

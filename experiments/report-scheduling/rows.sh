@@ -2,7 +2,7 @@
 echo "policy,rate,published_s,mean_s" >"$plot/rates.csv"
 for rate in $(either "1.5 1.6 1.7 1.75 1.8 1.85 1.9 2" "1.5 2"); do
 	values | while read -r p published; do
-		run policy "$experiments/conversation/scenario.json" --set trace.path="$(recorded conversation)" \
+		measure policy "$experiments/conversation/scenario.json" --set trace.path="$(recorded conversation)" \
 			--set trace.rate="$rate" --set conductor.policy="$p"
 		echo "$p,$rate,$published,$(metrics policy ttft_s.mean)"
 	done | tee -a "$plot/rates.csv" >"$work/rate"

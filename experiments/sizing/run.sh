@@ -59,7 +59,7 @@ sweep()
 			for speed in plain busy; do
 				rate=1
 				[ $speed = plain ] || rate=$busy
-				run $speed "$here/../base.json" --set trace.path="$file" --set trace.rate=$rate --set "$key=$v" "$@"
+				measure $speed "$here/../base.json" --set trace.path="$file" --set trace.rate=$rate --set "$key=$v" "$@"
 			done
 			printf '%s\t%s' "$called" "$v"
 			row "$columns"
