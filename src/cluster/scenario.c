@@ -214,7 +214,7 @@ const struct mc_field mc_scenario_fields[] = {
      "tokens of a KV block, a divisor or multiple of the trace's; 0: the same", NULL},
     {"kv.pool", MC_F_CHOICE, AT(kv.pool), "prefill", 0, 0, "",
      "who may source KV from whom. global: any prefill node from any node; prefill: from other prefill "
-     "nodes; local: each has its own cache alone; off: nothing is cached",
+     "nodes; local: each has its own cache alone (coupled nodes: in spare VRAM); off: nothing is cached",
      pool_names},
     {"kv.dram_tokens", MC_F_COUNT, AT(kv.dram_tokens), "3M", 1, 1e12, "tokens", "DRAM pool of a prefill node",
      NULL},
@@ -225,7 +225,7 @@ const struct mc_field mc_scenario_fields[] = {
     {"kv.evict", MC_F_CHOICE, AT(kv.evict), "lru", 0, 0, "", "eviction policy (`list evictors`)",
      evictor_names},
     {"kv.vram_tokens", MC_F_COUNT, AT(kv.vram_tokens), "0", 0, 1e12, "tokens",
-     "KV that a decode node's VRAM holds; 0: kv.vram_bytes", NULL},
+     "KV that VRAM of a decode or coupled node holds; 0: kv.vram_bytes", NULL},
     {"kv.vram_bytes", MC_F_BYTES, AT(kv.vram_bytes), "0", 0, 1e18, "bytes",
      "the same in bytes; 0: what weights and reserve leave of the profile's", NULL},
     {"kv.ssd_write", MC_F_CHOICE, AT(kv.ssd_write), "never", 0, 0, "",

@@ -83,4 +83,4 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mc_cluster_report -Wl,--wrap=mc_cluster_sample -Wl,--wrap=mc_conductor_decide
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/coupled_naive.h %D%/conf_thing.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/coupled_naive.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
