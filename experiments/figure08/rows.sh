@@ -8,7 +8,7 @@ compute()
 	t=$1 of=$2
 	shift 2
 	# shellcheck disable=SC2046 # options
-	run "$of" "$experiments/base.json" --set trace.path="$(recorded "$t")" $(system "$of") "$@"
+	measure "$of" "$experiments/base.json" --set trace.path="$(recorded "$t")" $(system "$of") "$@"
 	metrics "$of" prefill.compute_s_mean
 }
 
