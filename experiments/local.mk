@@ -45,6 +45,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/overload/README \
 	%D%/overload/equal.json \
 	%D%/overload/scenario.json \
+	%D%/policies/README \
 	%D%/replicas/README \
 	%D%/report-endtoend/README \
 	%D%/report-endtoend/arxiv.json \

@@ -15,11 +15,12 @@ for t in $tables; do
 	esac
 done
 base=kvcache-centric
-own=${own:-"adaptive frugal triage affinity"}
-seeds=$(either "1 2 3 4 5" "1 2")
+# NAME+deadline: that policy, and instances that serve by deadline.
+own=$(either "adaptive frugal triage affinity $base+deadline triage+deadline" "adaptive frugal triage affinity $base+deadline")
+seeds=$(either "1 2 3 4" "1 2")
 objectives=$(either "10s 30s" 10s)
-rates=$(either "1 1.5 1.75 2 2.25 2.5 3" "1 3")
-pressed=$(either "1.5 1.75 2" "3")
+rates=$(either "1 1.5 1.75 2 2.25 3" 3)
+pressed=$(either "1.5 1.75" "3")
 
 # halves NAME FILE: the settings of its two halves, in $work/NAME.1 and $work/NAME.2: by requests, at an instant at which one
 # arrives.
@@ -57,13 +58,15 @@ simulate()
 	kept=$work/runs/$(echo "$*" | tr ' /' '__')
 	[ ! -e "$kept" ] || return 0
 	mkdir -p "$work/runs"
-	policy=$1 half=$2 whose=$3 rate=$4 ttft=$5
+	policy=${1%+deadline} half=$2 whose=$3 rate=$4 ttft=$5
+	order=fifo
+	[ "$1" = "$policy" ] || order=deadline
 	shift 5
 	for seed in $seeds; do
 		# shellcheck disable=SC2046 # settings
 		"$mooncake" run "$here/../base.json" --set trace.path="$(cat "$work/$whose.file")" $(cat "$work/$whose.$half") \
 			--set trace.spread_ticks=true --set seed="$seed" --set trace.rate="$rate" --set slo.ttft="$ttft" \
-			--set conductor.policy="$policy" "$@" --format csv -q -o "$work/one.csv" 2>"$work/log" ||
+			--set conductor.policy="$policy" --set cluster.prefill_order=$order "$@" --format csv -q -o "$work/one.csv" 2>"$work/log" ||
 			fail "$(cat "$work/log")"
 		metrics one slo.effective_ratio ttft_s.mean ttft_s.p99 ttft_s.max prefill.gpu_time_s_mean cache.hit_ratio \
 			requests.rejected requests.total
@@ -96,8 +99,8 @@ effects()
 				first=$kept
 				awk -v whose="$whose" -v ttft="$ttft" -v rate="$rate" '{ sum += $1 }
 					END { printf "%s\t%s\t%s\t%.2f", whose, ttft, rate, sum / NR }' "$first"
-				for policy in $own; do
-					simulate "$policy" "$half" "$whose" "$rate" "$ttft" "$@"
+				for arm in $own; do
+					simulate "$arm" "$half" "$whose" "$rate" "$ttft" "$@"
 					paired "$first" "$kept"
 				done
 				echo
@@ -125,9 +128,9 @@ details()
 	shift 3
 	for whose in $traces; do
 		for rate in $at; do
-			for policy in $base $own; do
-				simulate "$policy" "$half" "$whose" "$rate" "$ttft" "$@"
-				awk -v whose="$whose" -v rate="$rate" -v policy="$policy" '
+			for arm in $base $own; do
+				simulate "$arm" "$half" "$whose" "$rate" "$ttft" "$@"
+				awk -v whose="$whose" -v rate="$rate" -v policy="$arm" '
 					{ for (i = 1; i <= NF; i++) sum[i] += $i; max = $4 > max ? $4 : max }
 					END {
 						printf "%s\t%s\t%s\t%.2f\t%.2f\t%.1f\t%.1f\t%.3f\t%.1f\t%.2f\n", whose, rate, policy, sum[1] / NR,
@@ -141,21 +144,22 @@ details()
 columns="trace TTFT rate $base $own"
 for t in $tables; do
 	case $t in
-	chosen) effects 1 "$rates" "$objectives" | headed "Effective requests, first half: % with Algorithm 1, and points that others add" $columns ;;
+	chosen) effects 1 "$rates" "$objectives" |
+		headed "Effective requests, first half: % with Algorithm 1, and points that others add" $columns ;;
 	judged) effects 2 "$rates" "$objectives" | headed "Effective requests, second half" $columns ;;
-	cost) details 2 "$(either "1 2 2.5" 3)" "$(either 30s 10s)" | headed "What users and nodes see, second half, objective $(either 30s 10s)" \
+	cost) details 2 "$(either "1 2 2.25" 3)" "$(either 30s 10s)" | headed "What users and nodes see, second half, objective $(either 30s 10s)" \
 		trace rate policy effective% TTFT p99 max GPU-s hits% refused% ;;
 	network)
 		for speed in $(either "40Gbps 24Gbps" 24Gbps); do
 			effects 2 "$pressed" 10s --set net.bandwidth=$speed | headed "Effective requests, second half, $speed a node" $columns
 		done ;;
-	dram) effects 2 "$(either "0.75 1 1.25 1.5" 3)" 10s --set kv.dram_tokens=300K | headed "Effective requests, second half, 300K tokens of DRAM a node" $columns ;;
-	admission) effects 2 "$(either "1.75 2 2.5 3" 3)" "$objectives" --set conductor.admission=early |
+	dram) effects 2 "$(either "1 1.25" 3)" 10s --set kv.dram_tokens=300K | headed "Effective requests, second half, 300K tokens of DRAM a node" $columns ;;
+	admission) effects 2 "$(either "2 3" 3)" "$objectives" --set conductor.admission=early |
 		headed "Effective requests, second half, early rejection" $columns ;;
 	threshold)
 		for whose in $traces; do
 			for speed in $(either "800Gbps 40Gbps 24Gbps" 24Gbps); do
-				for rate in $pressed; do
+				for rate in $(either 1.75 3); do
 					printf '%s\t%s\t%s' "$whose" "$speed" "$rate"
 					for threshold in 1 1.5 2 4 1e9; do
 						simulate $base 1 "$whose" "$rate" 10s --set net.bandwidth=$speed --set conductor.balancing_threshold=$threshold

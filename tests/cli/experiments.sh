@@ -72,6 +72,11 @@ holds "stale: who knows all at once counts on nothing that is gone" stale "Polic
 holds "stale: random looks at nothing" stale "Policies" '$1 == "random" { if (ttft && $5 != ttft) print; ttft = $5 }'
 holds "stale: with little DRAM a late view counts on what is gone" stale "KVCache-centric, where" \
 	'$2 == "750K" && $6 == "60s" && $8 < 100 { print }'
+tables policies 7
+holds "policies: of what is too much for all, most is in time where what is lost waits" policies "Effective requests, first half: %" \
+	'$9 < 50 || $13 < 50 { print }'
+holds "policies: the same work in less engine time" policies "What users" '$3 == "kvcache-centric" { gpu = $8 } $3 == "frugal" && $8 >= gpu { print }'
+
 refused "a table that there is none of" "expected one of dram" 2 experiment sizing --trace "$sample" nothing
 refused "an option that there is none of" "--fast" 2 experiment groups --fast
 refused "no trace" "MOONCAKE_DATA" 2 experiment groups mixed
