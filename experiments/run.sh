@@ -29,6 +29,7 @@ for figure in $figures; do
 	here=$experiments/$figure
 	plot=${out:-$all/plot}/$figure
 	mkdir -p "$plot"
+	rm -f "$plot"/*.csv # of an earlier run
 	# Not with ||, which would take -e from the shell within.
 	set +e
 	(

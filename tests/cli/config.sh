@@ -42,7 +42,7 @@ speaks "help on a group of keys" "kv.ssd_write" "$mooncake" help kv
 silent "and on nothing else" sed -n "/^net/p" "$tap_dir/group"
 speaks "help on a group of metrics" "cache.fetched_bytes" "$mooncake" help cache
 refused "no such topic" "did you mean metrics" 2 "$mooncake" help metric
-for f in sample conversation synthetic; do
-	passes "experiments/$f is a scenario" config show "$MC_SRCDIR/experiments/$f/scenario.json"
+for f in "$MC_SRCDIR"/experiments/*/scenario.json; do
+	passes "${f#"$MC_SRCDIR/"} is a scenario" config show "$f"
 done
 tap_done
