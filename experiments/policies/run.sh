@@ -64,10 +64,9 @@ simulate()
 	shift 5
 	for seed in $seeds; do
 		# shellcheck disable=SC2046 # settings
-		"$mooncake" run "$here/../base.json" --set trace.path="$(cat "$work/$whose.file")" $(cat "$work/$whose.$half") \
+		measure one "$here/../base.json" --set trace.path="$(cat "$work/$whose.file")" $(cat "$work/$whose.$half") \
 			--set trace.spread_ticks=true --set seed="$seed" --set trace.rate="$rate" --set slo.ttft="$ttft" \
-			--set conductor.policy="$policy" --set cluster.prefill_order=$order "$@" --format csv -q -o "$work/one.csv" 2>"$work/log" ||
-			fail "$(cat "$work/log")"
+			--set conductor.policy="$policy" --set cluster.prefill_order=$order "$@"
 		metrics one slo.effective_ratio ttft_s.mean ttft_s.p99 ttft_s.max prefill.gpu_time_s_mean cache.hit_ratio \
 			requests.rejected requests.total
 	done | awk -F'\t' '{ print 100 * $1, $2, $3, $4, $5, 100 * $6, 100 * $7 / $8 }' >"$kept.new"
