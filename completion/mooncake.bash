@@ -26,19 +26,18 @@ _mooncake_metrics()
 	"$1" help metrics 2>/dev/null | awk '/^[a-z_]/ && $1 ~ /^[a-z_]+(\.[a-z0-9_]+)*$/ { print $1 }'
 }
 
-# The values that a key may have, where they are names.
+# The values that a key may have, where they are names: its help ends with them.
 _mooncake_values()
 {
 	case $2 in
-	conductor.policy) _mooncake_names "$1" policies ;;
-	conductor.decode_policy) echo least-loaded random round-robin ;;
-	kv.evict) _mooncake_names "$1" evictors ;;
 	trace.format) _mooncake_names "$1" formats ;;
 	hardware) _mooncake_names "$1" profiles ;;
 	model) _mooncake_names "$1" models ;;
-	cluster.stream) echo layerwise after ;;
-	roles.policy) echo static load ;;
-	trace.spread_ticks | run.check | run.fast_forward) echo true false ;;
+	*)
+		"$1" help "$2" 2>/dev/null | awk -v key="$2" '
+			$1 == key && $2 == "bool" { print "true false" }
+			$1 == key && $2 == "name" { n = split($0, part, ": "); gsub(",", "", part[n]); print part[n] }'
+		;;
 	esac
 }
 

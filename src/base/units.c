@@ -106,7 +106,8 @@ static int number_read(struct number *x, const char *s, const struct unit *table
 	*x = (struct number){0};
 	rest = number_scan(x, s);
 	if (!rest)
-		return mc_err_set(err, MC_USAGE, "'%.60s' is not a number", s);
+		return mc_err_set(err, MC_USAGE, "'%.60s' is not a number%s", s,
+				  table == units_time ? "; expected one such as 0, 250ms, 30s or 5min" : "");
 	if (*rest == ' ' && rest[1])
 		rest++;
 	for (u = table; u->factor; u++) {

@@ -133,6 +133,9 @@ static int check_metric(struct capacity *c)
 		    "capacity: --metric %s: neither high nor low is good; expected one that users feel", key);
 	if (!c->keep_given && strcmp(key, "slo.effective_ratio"))
 		return mc_cli_misuse("capacity: --metric %s needs --keep: what it has to keep", key);
+	if (strstr(key, "ratio") && better == MC_BETTER_HIGH && c->found.keep > 1)
+		return mc_cli_misuse("capacity: --keep: %.6g is out of range; expected 0 to 1 for %s",
+				     c->found.keep, key);
 	c->found.at_most = better == MC_BETTER_LOW;
 	return MC_OK;
 }

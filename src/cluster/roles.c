@@ -45,8 +45,9 @@ int mc_roles_check(const struct mc_scenario *s, struct mc_err *err)
 	if (!strcmp(s->roles.policy, "static"))
 		return MC_OK;
 	if (extra.prefill >= s->cluster.decode || extra.decode >= s->cluster.prefill)
-		return bad(err, "roles.switchable",
-			   "leaves no node that stays, of one kind; half of them are of each");
+		return bad(
+		    err, "roles.switchable",
+		    "leaves no node of one kind that stays; expected fewer, half of which are of each kind");
 	if (s->cluster.coupled)
 		return bad(err, "roles.policy",
 			   "is for nodes that do one of both; expected static with cluster.coupled");

@@ -130,7 +130,7 @@ static int store_json(const struct mc_field *f, void *obj, json_t *v, struct mc_
 	if (!good) {
 		json_decref(v);
 		return mc_err_set(err, MC_USAGE,
-				  f->type == MC_F_LIST ? "is not a list of objects"
+				  f->type == MC_F_LIST ? "is not a list of objects; expected [{...}, ...]"
 						       : "is neither a name nor an object");
 	}
 	json_decref(*p);

@@ -122,10 +122,12 @@ static void text(FILE *out, const struct mc_capacity *c, const json_t *first)
 		most = c->side[i].n > most->n ? &c->side[i] : most;
 	fprintf(out, "%s: the highest trace.rate up to which %s is %s %.6g\n", c->scenario, c->metric,
 		relation(c), c->keep);
-	fprintf(out, "%s requests of %s, %.3f/s as recorded; each search to %.2g %%",
+	fprintf(out, "%s requests of %s",
 		mc_text_grouped(json_integer_value(json_object_get(trace, "requests")), n),
-		json_string_value(json_object_get(trace, "path")), c->side[0].arrivals_per_s,
-		100 * c->precision);
+		json_string_value(json_object_get(trace, "path")));
+	if (isfinite(c->side[0].arrivals_per_s))
+		fprintf(out, ", %.3f/s as recorded", c->side[0].arrivals_per_s);
+	fprintf(out, "; each search to %.2g %%", 100 * c->precision);
 	if (most->n > 1)
 		fprintf(out, ", seeds %" PRId64 " to %" PRId64 "\n", most->search[0].seed,
 			most->search[most->n - 1].seed);

@@ -14,26 +14,29 @@ struct shown {
 	const char *label, *key;
 	double scale;
 	int decimals; /* -1: as many as the value needs */
+	bool rare;    /* shown where it is not 0 in all columns */
 };
 
 static const struct shown lines[] = {
-    {"effective requests, %", "slo.effective_ratio", 100, 1},
-    {"TTFT mean, s", "ttft_s.mean", 1, -1},
-    {"     p50", "ttft_s.p50", 1, -1},
-    {"     p90", "ttft_s.p90", 1, -1},
-    {"     p99", "ttft_s.p99", 1, -1},
-    {"TBT mean, ms", "tbt_s.mean", 1e3, 1},
-    {"    p90", "tbt_s.p90", 1e3, 1},
-    {"    p99", "tbt_s.p99", 1e3, 1},
-    {"end to end mean, s", "e2e_s.mean", 1, -1},
-    {"cache hits, % of tokens", "cache.hit_ratio", 100, 1},
-    {"prefill compute mean, s", "prefill.compute_s_mean", 1, 3},
-    {"prefill queue mean, s", "prefill.queue_s_mean", 1, -1},
-    {"prefill busy, %", "prefill.busy_ratio", 100, 1},
-    {"decode batch mean", "decode.batch_mean", 1, 1},
-    {"KV moved, TB", "network.bytes", 1e-12, 2},
-    {"requests/s", "throughput.requests_per_s", 1, 2},
-    {"goodput, requests/s", "throughput.goodput_requests_per_s", 1, 2},
+    {"effective requests, %", "slo.effective_ratio", 100, 1, false},
+    {"refused", "requests.rejected", 1, 0, true},
+    {"wasted prefills", "prefill.wasted", 1, 0, true},
+    {"TTFT mean, s", "ttft_s.mean", 1, -1, false},
+    {"     p50", "ttft_s.p50", 1, -1, false},
+    {"     p90", "ttft_s.p90", 1, -1, false},
+    {"     p99", "ttft_s.p99", 1, -1, false},
+    {"TBT mean, ms", "tbt_s.mean", 1e3, 1, false},
+    {"    p90", "tbt_s.p90", 1e3, 1, false},
+    {"    p99", "tbt_s.p99", 1e3, 1, false},
+    {"end to end mean, s", "e2e_s.mean", 1, -1, false},
+    {"cache hits, % of tokens", "cache.hit_ratio", 100, 1, false},
+    {"prefill compute mean, s", "prefill.compute_s_mean", 1, 3, false},
+    {"prefill queue mean, s", "prefill.queue_s_mean", 1, -1, false},
+    {"prefill busy, %", "prefill.busy_ratio", 100, 1, false},
+    {"decode batch mean", "decode.batch_mean", 1, 1, false},
+    {"KV moved, TB", "network.bytes", 1e-12, 2, false},
+    {"requests/s", "throughput.requests_per_s", 1, 2, false},
+    {"goodput, requests/s", "throughput.goodput_requests_per_s", 1, 2, false},
 };
 
 static double value(const struct mc_comparison *c, size_t column, const char *key)
@@ -80,6 +83,14 @@ static void render(const struct mc_comparison *c, const struct shown *s, size_t 
 		snprintf(buf, CELL, "-");
 }
 
+static bool any(const struct mc_comparison *c, const char *key)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (value(c, i, key) > 0)
+			return true;
+	return false;
+}
+
 /* What looks equal to the best is marked like it; where all look equal, nothing is. */
 static void line(struct mc_text_table *t, const struct mc_comparison *c, const struct shown *s)
 {
@@ -92,6 +103,8 @@ static void line(struct mc_text_table *t, const struct mc_comparison *c, const s
 		render(c, s, i, text);
 		same += !strcmp(text, winner);
 	}
+	if (s->rare && !any(c, s->key))
+		return;
 	mc_text_cell(t, "%s", s->label);
 	for (size_t i = 0; i < c->n; i++) {
 		render(c, s, i, text);

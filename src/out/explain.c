@@ -158,6 +158,8 @@ static void decode_table(FILE *out, const struct mc_explanation *x)
 static void aftermath(FILE *out, const struct mc_row *row)
 {
 	fprintf(out, "what happened: %s", mc_outcome_name((enum mc_outcome)row->outcome));
+	if (row->outcome == MC_REJECTED)
+		fprintf(out, " (%s)", mc_refusal_name((enum mc_refusal)row->refusal));
 	if (row->prefill_start >= 0)
 		fprintf(out, "; waited %.3f s for prefill", mc_time_to_s(row->prefill_start - row->decided));
 	if (row->prefill_end >= 0) {
@@ -173,6 +175,35 @@ static void aftermath(FILE *out, const struct mc_row *row)
 			fprintf(out, ", TBT %.1f ms", 1e3 * mc_time_to_s(row->tbt));
 		fprintf(out, ", last token %.3f s after arrival", mc_time_to_s(row->end - row->arrival));
 	}
+	putc('\n', out);
+}
+
+/* Refused for load, at the place that was chosen for it: the tables tell. */
+static bool placed(const struct mc_explanation *x)
+{
+	enum mc_refusal r = x->decision.refusal;
+
+	return r == MC_TAKEN || r == MC_REFUSED_PREFILL_LOAD || r == MC_REFUSED_DECODE_LOAD;
+}
+
+static void refused(FILE *out, const struct mc_report *report, const struct mc_explanation *x)
+{
+	const struct mc_row *row = &report->result->row[x->request];
+	const struct mc_scenario *s = report->scenario;
+
+	fprintf(out, "refused: %s: ", mc_refusal_name(x->decision.refusal));
+	if (x->decision.refusal == MC_REFUSED_PREFILL_LOAD)
+		fprintf(out, "the first token was predicted %.3f s after arrival: too late for its objective",
+			mc_time_to_s(x->decided - row->arrival + x->decision.placed.total));
+	else if (x->decision.refusal == MC_REFUSED_DECODE_LOAD)
+		fprintf(out,
+			"by conductor.admission=%s, its decode node would miss a TBT objective, or have no "
+			"room",
+			s->conductor.admission);
+	else if (x->decision.refusal == MC_REFUSED_DECODE_CAPACITY)
+		fprintf(out, "no node could ever hold its KV");
+	else
+		fprintf(out, "no node lives to serve it");
 	putc('\n', out);
 }
 
@@ -193,13 +224,19 @@ static void explain_text(FILE *out, const struct mc_report *report, const struct
 	if (!s->cluster.coupled)
 		fprintf(out, "; decode %s", s->conductor.decode_policy);
 	fprintf(out, "\n\n");
+	if (placed(x)) {
+		prefill_table(out, report, x);
+		because(report, x, why, sizeof why);
+		fprintf(out, "why: %s\n\n", why);
+	}
+	if (x->decision.refusal == MC_REFUSED_DECODE_LOAD && !s->cluster.coupled) {
+		decode_table(out, x);
+		putc('\n', out);
+	}
 	if (x->decision.refusal) {
-		fprintf(out, "refused: %s\n", mc_refusal_name(x->decision.refusal));
+		refused(out, report, x);
 		return;
 	}
-	prefill_table(out, report, x);
-	because(report, x, why, sizeof why);
-	fprintf(out, "why: %s\n\n", why);
 	if (x->decision.decode == MC_NONE) {
 		fprintf(out, "decode: none; the prompt's only token ends it\n");
 	} else if (s->cluster.coupled) {
@@ -277,7 +314,7 @@ static void explain_json(FILE *out, const struct mc_report *report, const struct
 	mc_json_int(doc, "output_tokens", row->output);
 	mc_json_text(doc, "policy", report->scenario->conductor.policy);
 	mc_json_text(doc, "refusal", x->decision.refusal ? mc_refusal_name(x->decision.refusal) : "");
-	for (uint32_t i = 0; i < x->n && !x->decision.refusal; i++) {
+	for (uint32_t i = 0; i < x->n && placed(x); i++) {
 		json_array_append_new(all, score_json(x, i));
 	}
 	json_object_set_new(doc, "prefill", all);
@@ -292,7 +329,7 @@ static void explain_json(FILE *out, const struct mc_report *report, const struct
 		json_array_append_new(all, o);
 	}
 	json_object_set_new(doc, "decode", all);
-	if (!x->decision.refusal) {
+	if (placed(x)) {
 		because(report, x, why, sizeof why);
 		mc_json_text(doc, "why", why);
 	}

@@ -9,6 +9,7 @@
 #include "kv/evict.h"
 #include "out/report.h"
 #include "out/textfmt.h"
+#include "sched/admission.h"
 
 #define OBJECTIVE 64 /* bytes */
 
@@ -48,6 +49,24 @@ static const char *objective(const struct mc_metrics *m, const char *name, mc_ti
 	return buf;
 }
 
+/* Who decides what, and how. */
+static void conductor(FILE *out, const struct mc_scenario *s)
+{
+	const struct mc_admission *admission = mc_admission_find(s->conductor.admission);
+	char t[MC_UNITS_TEXT];
+
+	fprintf(out, "%-11s %s", "conductor", s->conductor.policy);
+	if (!s->cluster.coupled)
+		fprintf(out, ", decode %s", s->conductor.decode_policy);
+	if (admission->judges)
+		fprintf(out, ", admission %s", admission->name);
+	if (admission->uses_length)
+		fprintf(out, " (%s)", s->conductor.length_predictor);
+	if (s->conductor.staleness)
+		fprintf(out, ", hears of nodes %s late", mc_units_format_time(s->conductor.staleness, t));
+	fprintf(out, "; ");
+}
+
 static void head(FILE *out, const struct mc_report *report)
 {
 	const struct mc_scenario *s = report->scenario;
@@ -72,10 +91,7 @@ static void head(FILE *out, const struct mc_report *report)
 			s->net.oversubscription);
 	putc('\n', out);
 	clients(out, s);
-	fprintf(out, "%-11s %s", "conductor", s->conductor.policy);
-	if (!s->cluster.coupled)
-		fprintf(out, ", decode %s", s->conductor.decode_policy);
-	fprintf(out, "; ");
+	conductor(out, s);
 	if (!strcmp(s->kv.pool, "off")) {
 		fprintf(out, "no KV pool\n\n");
 		return;
@@ -115,8 +131,11 @@ static void requests(FILE *out, const struct mc_report *report)
 			mc_text_grouped(m->resent, b));
 	if (m->warmup)
 		fprintf(out, "; %s in the warm-up", mc_text_grouped(m->warmup, a));
-	fprintf(out, "\n%-11s %s (%.1f %%); of the completed %.1f %% had %s, %.1f %% %s\n\n", "effective",
-		mc_text_grouped(m->effective, a), 100 * m->effective_ratio, 100 * (double)m->ttft_met / done,
+	fprintf(out, "\n%-11s %s (%.1f %%)", "effective", mc_text_grouped(m->effective, a),
+		100 * m->effective_ratio);
+	if (m->n_classes && m->no_objective)
+		fprintf(out, ", %s have no objective to meet", mc_text_grouped(m->no_objective, a));
+	fprintf(out, "; of the completed %.1f %% had %s, %.1f %% %s\n\n", 100 * (double)m->ttft_met / done,
 		objective(m, "TTFT", s->slo.ttft, t[0]), 100 * (double)m->tbt_met / done,
 		objective(m, "TBT", s->slo.tbt, t[1]));
 }

@@ -35,6 +35,13 @@ offered mooncake run x.json --set kv.evict= >"$tap_dir/offered"
 silent "evictors, without their heading" sh -c '! grep -v "^kv.evict=[a-z0-9-]*$" "$1"' sh "$tap_dir/offered"
 offered mooncake trace stat x --evict lru,be >"$tap_dir/offered"
 silent "the last name of a list" sh -c 'echo lru,belady | diff - "$1"' sh "$tap_dir/offered"
+for key in conductor.policy conductor.admission conductor.length_predictor conductor.decode_policy clients.mode clients.jitter \
+	cluster.batching roles.policy; do
+	offered mooncake run x.json --set $key= | sort >"$tap_dir/offered"
+	"$MC_BUILDDIR/mooncake" config check "$MC_SRCDIR/experiments/sample/scenario.json" --set $key=- 2>&1 |
+		sed 's/.*expected one of //; s/, /\n/g' | sed "s/^/$key=/" | sort >"$tap_dir/taken"
+	silent "values of $key" diff "$tap_dir/taken" "$tap_dir/offered"
+done
 offered mooncake run x.json --set conductor.pol >"$tap_dir/offered"
 speaks "keys" "conductor.policy=" cat "$tap_dir/offered"
 tap_done
