@@ -320,8 +320,11 @@ END_TEST
 /* Refused is what no decode node could hold, to the token; a single output token needs no decode node. */
 START_TEST(conductor_decides)
 {
-	struct mc_conductor_params params = {
-	    "kvcache-centric", "least-loaded", "none", "oracle", {1.5, 1}, {0}};
+	struct mc_conductor_params params = {.policy = "kvcache-centric",
+					     .decode_policy = "least-loaded",
+					     .admission = "none",
+					     .length_predictor = "oracle",
+					     .policy_params = {1.5, 1}};
 	struct world w;
 	struct mc_prompt p = telling_world(&w);
 	struct mc_conductor c;
@@ -367,7 +370,8 @@ START_TEST(conductor_decides)
 	params.policy = "best";
 	ck_assert_int_eq(mc_conductor_init(&c, &params, &err), MC_USAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "\"best\""));
-	params = (struct mc_conductor_params){"random", "best", "none", "oracle", {1, 1}, {0}};
+	params.policy = "random";
+	params.decode_policy = "best";
 	err = (struct mc_err){0};
 	ck_assert_int_eq(mc_conductor_init(&c, &params, &err), MC_USAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "decode policy \"best\""));
