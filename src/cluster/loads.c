@@ -7,7 +7,7 @@ static mc_time last_arrival(const struct mc_result *r)
 {
 	mc_time last = 0;
 
-	for (int64_t i = 0; i < r->n_rows && r->row[i].arrival <= r->end; i++)
+	for (int64_t i = 0; i < r->n_rows && mc_row_arrived(r, &r->row[i]); i++)
 		last = r->row[i].arrival;
 	return last;
 }

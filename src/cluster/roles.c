@@ -236,6 +236,7 @@ void mc_cluster_roles_init(struct mc_cluster *c)
 	c->roles = r = mc_xcalloc(1, sizeof *r);
 	r->n = extra.prefill + extra.decode;
 	r->node = mc_xcalloc(r->n, sizeof *r->node);
+	r->of = mc_xcalloc(mc_cluster_nodes(c), sizeof *r->of);
 	r->policy.params =
 	    (struct mc_roles_params){s->slo.ttft, s->slo.tbt, s->roles.threshold, s->roles.hysteresis};
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -249,6 +250,7 @@ void mc_cluster_roles_init(struct mc_cluster *c)
 		    (struct mc_role_node){.cluster = c, .role = is_decode ? MC_ROLE_DECODE : MC_ROLE_PREFILL};
 		x->at[MC_ROLE_PREFILL] = a;
 		x->at[MC_ROLE_DECODE] = mc_view_decode_node(&c->view, b);
+		r->of[x->at[MC_ROLE_PREFILL]] = r->of[x->at[MC_ROLE_DECODE]] = x;
 		mc_event_init(&x->back, MC_EV_ROLES, on_back);
 		mc_view_down(&c->view, at_rest(x), true);
 	}
@@ -262,6 +264,7 @@ void mc_cluster_roles_fini(struct mc_cluster *c)
 	if (!c->roles)
 		return;
 	free(c->roles->node);
+	free(c->roles->of);
 	free(c->roles);
 }
 
@@ -288,13 +291,9 @@ void mc_cluster_roles_collect(struct mc_cluster *c)
 
 bool mc_cluster_at_rest(const struct mc_cluster *c, uint32_t node)
 {
-	for (uint32_t i = 0; c->roles && i < c->roles->n; i++) {
-		const struct mc_role_node *x = &c->roles->node[i];
+	const struct mc_role_node *x = c->roles ? c->roles->of[node] : NULL;
 
-		if (node == at_rest(x) || (node == at_work(x) && x->state == MC_ROLE_AWAY))
-			return true;
-	}
-	return false;
+	return x && (node == at_rest(x) || x->state == MC_ROLE_AWAY);
 }
 
 bool mc_cluster_rests(const struct mc_cluster *c, uint32_t node)

@@ -31,6 +31,7 @@ struct mc_role_node {
 
 struct mc_role_switch {
 	struct mc_role_node *node;
+	struct mc_role_node **of; /* by node of the view; NULL: it does not change */
 	uint32_t n, draining;
 	uint32_t looks; /* since the last decision */
 	struct mc_roles policy;

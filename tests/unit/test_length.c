@@ -54,6 +54,21 @@ START_TEST(promises)
 }
 END_TEST
 
+/* Outputs of no token say nothing of one that never leaves: 0 would be "not predicted". */
+START_TEST(after_nothing)
+{
+	for (const struct mc_length_predictor *const *p = mc_length_predictors; *p; p++) {
+		struct mc_prompt q = prompt(0, 100, 0);
+		void *state = make(*p, &params);
+
+		for (int i = 0; (*p)->observe && i < 5; i++)
+			(*p)->observe(state, &q, 0);
+		ck_assert_uint_ge((*p)->predict(state, &q), 1);
+		drop(*p, state);
+	}
+}
+END_TEST
+
 /* After outputs of 10 (nine times) and 100 (once): mean 19, 0.9 quantile 100, the truth 40. */
 START_TEST(each_differs)
 {
@@ -102,7 +117,7 @@ START_TEST(quantile_of_the_last)
 			size_t below = 0, upto = 0;
 			uint32_t said;
 
-			seen[n - 1] = (uint32_t)draw(&r, 40) * (uint32_t)draw(&r, 40);
+			seen[n - 1] = 1 + (uint32_t)draw(&r, 40) * (uint32_t)draw(&r, 40);
 			p->observe(state, &at, seen[n - 1]);
 			said = p->predict(state, &at);
 			for (size_t i = from; i < n; i++) {
@@ -150,6 +165,7 @@ static Suite *suite(void)
 	TCase *t = tcase_create("length");
 
 	tcase_add_test(t, promises);
+	tcase_add_test(t, after_nothing);
 	tcase_add_test(t, each_differs);
 	tcase_add_test(t, quantile_of_the_last);
 	tcase_add_test(t, noise);

@@ -324,6 +324,41 @@ START_TEST(not_arrived)
 }
 END_TEST
 
+/* Loads up to the last arrival: of a trace, or the last that a client of a closed loop took (the rest has no
+ * arrival), and from the end of the warm-up on. */
+START_TEST(loads)
+{
+	struct made m;
+	struct mc_metrics x;
+
+	made_init(&m, 2, 4000);
+	m.scenario.run.warmup = 0;
+	made_samples(&m, 41);
+	for (int i = 0; i < 41; i++) {
+		m.result.samples.at[i].prefill_load = i < 20 ? i : 1000;
+		m.result.samples.at[i].decode_load = i < 20 ? 40 - 2 * i : 1000;
+	}
+	for (int64_t i = 2000; i < 4000; i++) /* the last one came at 199.9 s */
+		m.result.row[i] = (struct mc_row){.arrival = _i ? -1 : MC_TIME_MAX,
+						  .decided = -1,
+						  .prefill = MC_NONE,
+						  .prefill_start = -1,
+						  .prefill_end = -1};
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_double_eq_tol(x.prefill_load_mean, 9.5, 1e-12);
+	ck_assert_double_eq_tol(x.decode_load_mean, 21, 1e-12);
+	ck_assert_double_eq_tol(x.load_correlation, -1, 1e-12);
+	m.scenario.run.warmup = 50 * MC_NS_PER_S;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_double_eq_tol(x.prefill_load_mean, 12, 1e-12);
+	for (int i = 0; i < 20; i++)
+		m.result.samples.at[i].decode_load = 3;
+	mc_metrics_compute(&m.scenario, &m.cost, &m.result, &x);
+	ck_assert_double_eq(x.load_correlation, 0);
+	made_fini(&m);
+}
+END_TEST
+
 START_TEST(steadiness)
 {
 	struct made m;
@@ -443,6 +478,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, recount, 0, 12);
 	tcase_add_test(t, one_request);
 	tcase_add_test(t, not_arrived);
+	tcase_add_loop_test(t, loads, 0, 2);
 	tcase_add_test(t, steadiness);
 	tcase_add_test(t, bottlenecks);
 	tcase_add_test(t, definitions);

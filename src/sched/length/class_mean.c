@@ -19,7 +19,9 @@ static uint32_t predict(void *state, const struct mc_prompt *prompt)
 {
 	const struct class *c = (const struct class *)state + mc_length_class(prompt->tokens);
 
-	return c->n ? (uint32_t)((c->tokens + c->n / 2) / c->n) : mc_length_unknown(prompt);
+	uint32_t mean = c->n ? (uint32_t)((c->tokens + c->n / 2) / c->n) : mc_length_unknown(prompt);
+
+	return mean ? mean : 1; /* outputs of no token are seen, too */
 }
 
 static void observe(void *state, const struct mc_prompt *prompt, uint32_t output)

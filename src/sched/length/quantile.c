@@ -38,7 +38,9 @@ static uint32_t predict(void *state, const struct mc_prompt *prompt)
 	const struct class *c = &s->class[mc_length_class(prompt->tokens)];
 	size_t n = kept(c), i = (size_t)(s->q * (double)n);
 
-	return n ? c->sorted[i < n ? i : n - 1] : mc_length_unknown(prompt);
+	uint32_t tokens = n ? c->sorted[i < n ? i : n - 1] : mc_length_unknown(prompt);
+
+	return tokens ? tokens : 1; /* outputs of no token are seen, too */
 }
 
 /* The first that is not smaller. */
