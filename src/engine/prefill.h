@@ -34,7 +34,7 @@ struct mc_prefill_job {
 	int64_t stage_bytes; /* group: activations over all its stage boundaries */
 	struct mc_event done;
 	struct mc_prefill *at;
-	struct mc_prefill_job *next;
+	struct mc_prefill_job *prev, *next;
 };
 
 struct mc_prefill_ops {

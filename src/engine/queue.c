@@ -1,43 +1,42 @@
 #include "engine/queue.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/prefill.h"
 
 const char *const mc_prefill_orders[] = {"fifo", "deadline", NULL};
 
-/* Behind all whose deadline is no later. */
+/* Behind another one, NULL: at the head. */
+static void put(struct mc_prefill_list *l, struct mc_prefill_job *job, struct mc_prefill_job *after)
+{
+	job->prev = after;
+	job->next = after ? after->next : l->head;
+	*(after ? &after->next : &l->head) = job;
+	*(job->next ? &job->next->prev : &l->tail) = job;
+	l->expected += job->expected;
+}
+
+/* Behind all whose deadline is no later, looked for from the end: most are the last, and those that have none
+ * are not passed. */
 static void insert(struct mc_prefill_list *l, struct mc_prefill_job *job)
 {
-	struct mc_prefill_job **at = &l->head;
+	bool dated = job->deadline < MC_TIME_MAX;
+	struct mc_prefill_job *after = dated ? l->dated : l->tail;
 
-	if (l->tail && l->tail->deadline <= job->deadline) /* as most are */
-		at = &l->tail->next;
-	while (*at && (*at)->deadline <= job->deadline)
-		at = &(*at)->next;
-	job->next = *at;
-	*at = job;
-	if (!job->next)
-		l->tail = job;
-	l->expected += job->expected;
+	while (after && after->deadline > job->deadline)
+		after = after->prev;
+	if (dated && after == l->dated)
+		l->dated = job;
+	put(l, job, after);
 }
 
-static void append(struct mc_prefill_list *l, struct mc_prefill_job *job)
+static struct mc_prefill_job *take(struct mc_prefill_list *l, struct mc_prefill_job *job)
 {
-	job->next = NULL;
-	*(l->tail ? &l->tail->next : &l->head) = job;
-	l->tail = job;
-	l->expected += job->expected;
-}
-
-/* `before` is the one before it, NULL at the head. */
-static struct mc_prefill_job *take(struct mc_prefill_list *l, struct mc_prefill_job *before)
-{
-	struct mc_prefill_job **at = before ? &before->next : &l->head, *job = *at;
-
-	*at = job->next;
-	if (l->tail == job)
-		l->tail = before;
+	*(job->prev ? &job->prev->next : &l->head) = job->next;
+	*(job->next ? &job->next->prev : &l->tail) = job->prev;
+	if (l->dated == job)
+		l->dated = job->prev;
 	l->expected -= job->expected;
 	return job;
 }
@@ -45,15 +44,12 @@ static struct mc_prefill_job *take(struct mc_prefill_list *l, struct mc_prefill_
 /* Give up the longest before the first that would be late, once. False: all are in time. */
 static bool give_up(struct mc_prefill_queue *q, mc_time from)
 {
-	struct mc_prefill_job *longest = NULL, *before_longest = NULL, *before = NULL;
+	struct mc_prefill_job *longest = q->ready.head;
 
-	for (struct mc_prefill_job *j = q->ready.head; j; before = j, j = j->next) {
-		if (!longest || j->expected >= longest->expected) {
-			longest = j;
-			before_longest = before;
-		}
+	for (struct mc_prefill_job *j = q->ready.head; j; j = j->next) {
+		longest = j->expected >= longest->expected ? j : longest;
 		if (from + j->takes > j->deadline) {
-			insert(&q->late, take(&q->ready, before_longest));
+			insert(&q->late, take(&q->ready, longest));
 			return true;
 		}
 		from += j->expected;
@@ -71,7 +67,7 @@ void mc_prefill_queue_push(struct mc_prefill_queue *q, struct mc_prefill_job *jo
 {
 	q->n++;
 	if (q->order == MC_PREFILL_FIFO) {
-		append(&q->ready, job);
+		put(&q->ready, job, q->ready.tail);
 	} else if (job->deadline == MC_TIME_MAX) {
 		insert(&q->late, job);
 	} else {
@@ -88,13 +84,13 @@ struct mc_prefill_job *mc_prefill_queue_pop(struct mc_prefill_queue *q, mc_time 
 		return NULL;
 	q->n--;
 	if (q->order == MC_PREFILL_FIFO)
-		return take(&q->ready, NULL);
+		return take(&q->ready, q->ready.head);
 	sort_out(q, now);
 	if (q->late.head && (!q->ready.head || q->credit >= (double)q->late.head->expected)) {
-		job = take(&q->late, NULL);
+		job = take(&q->late, q->late.head);
 		q->credit -= q->ready.head ? (double)job->expected : 0;
 	} else {
-		job = take(&q->ready, NULL);
+		job = take(&q->ready, q->ready.head);
 		q->credit += q->late_share * (double)job->expected;
 	}
 	if (!q->late.head)

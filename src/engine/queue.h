@@ -27,7 +27,8 @@ extern const char *const mc_prefill_orders[];
 /* In order of service. */
 struct mc_prefill_list {
 	struct mc_prefill_job *head, *tail;
-	mc_time expected; /* sum of theirs */
+	struct mc_prefill_job *dated; /* in order of deadlines: the last that has one */
+	mc_time expected;             /* sum of theirs */
 };
 
 /* All zero, or with these two set: empty. */

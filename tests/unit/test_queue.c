@@ -170,6 +170,36 @@ START_TEST(share_of_the_late)
 }
 END_TEST
 
+/* All are late: in order of deadlines, then of coming, those without one last; while more come and some go.
+ */
+START_TEST(order_of_the_late)
+{
+	struct mc_prefill_queue q = {.order = MC_PREFILL_DEADLINE};
+	struct mc_prefill_job job[300], *next;
+	int pushed = 0;
+	uint64_t rnd = 8;
+
+	while (pushed < 300 || q.n) {
+		int want = -1;
+
+		if (pushed < 300 && draw(&rnd, 3)) {
+			bool never = !draw(&rnd, 4);
+
+			job[pushed] = make(1, never ? MC_TIME_MAX : (mc_time)draw(&rnd, 50));
+			mc_prefill_queue_push(&q, &job[pushed++], 1000);
+			continue;
+		}
+		for (int k = 0; k < pushed; k++)
+			if (job[k].takes && (want < 0 || job[k].deadline < job[want].deadline))
+				want = k;
+		next = mc_prefill_queue_pop(&q, 1000);
+		ck_assert_ptr_eq(next, want < 0 ? NULL : &job[want]);
+		if (next)
+			next->takes = 0;
+	}
+}
+END_TEST
+
 START_TEST(cleared)
 {
 	struct mc_prefill_queue q = {.order = MC_PREFILL_DEADLINE, .late_share = 0.5};
@@ -203,6 +233,7 @@ static Suite *suite(void)
 	tcase_add_test(t, fifo_minds_nothing);
 	tcase_add_test(t, the_longest_is_given_up);
 	tcase_add_test(t, share_of_the_late);
+	tcase_add_test(t, order_of_the_late);
 	tcase_add_test(t, cleared);
 	suite_add_tcase(s, t);
 	return s;
