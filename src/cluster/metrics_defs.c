@@ -229,7 +229,8 @@ const struct mc_metric_def mc_metric_defs[] = {
      "highest "
      "mean over a window of "
      "a twentieth of the run, and named with the span around it in which such means stay above 90 % of that, "
-     "or of full. "
+     "or of full. Where none is full, coupled nodes that miss slo.tbt for over a tenth of the requests are "
+     "told. "
      "\"none\" below 70 %"},
     {"incomplete", "true/false", "the run was interrupted: figures are of the requests up to then"},
     {NULL, NULL, NULL},

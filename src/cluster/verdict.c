@@ -221,6 +221,12 @@ static void name_part(const struct series *series, enum part part, const struct 
 			 1e3 * x.iteration_s, x.batch, 1e3 * mc_time_to_s(s->slo.tbt), 100 * x.kv, from, to);
 }
 
+/* Coupled nodes miss TBT long before they are full: over a tenth of the requests did. */
+static bool disturbed(const struct mc_result *r, const struct mc_metrics *m)
+{
+	return r->coupled && !m->no_objective && 10 * (m->completed - m->tbt_met) > m->completed;
+}
+
 void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *r, struct mc_metrics *m)
 {
 	const char *const name[PARTS] = {"prefill pool", "decode pool",
@@ -253,8 +259,10 @@ void mc_verdict_bottleneck(const struct mc_scenario *s, const struct mc_result *
 		at += (size_t)snprintf(out + at, sizeof m->bottleneck - at, "%s %s %.0f %%", i ? "," : "",
 				       name[i], 100 * p[i].peak);
 	if (r->evicted_blocks)
-		snprintf(out + at, sizeof m->bottleneck - at, " loaded; %s evicted %llu blocks", pools,
-			 (unsigned long long)r->evicted_blocks);
+		at += (size_t)snprintf(out + at, sizeof m->bottleneck - at, " loaded; %s evicted %llu blocks",
+				       pools, (unsigned long long)r->evicted_blocks);
 	else
-		snprintf(out + at, sizeof m->bottleneck - at, " loaded; %s never full", pools);
+		at += (size_t)snprintf(out + at, sizeof m->bottleneck - at, " loaded; %s never full", pools);
+	if (disturbed(r, m))
+		snprintf(out + at, sizeof m->bottleneck - at, "; TBT is missed as prompts hold up decodes");
 }

@@ -84,6 +84,8 @@ static void head(FILE *out, const struct mc_report *report)
 	else
 		fprintf(out, "%-11s %" PRId64 " prefill + %" PRId64 " decode nodes of %s, %s", "cluster",
 			s->cluster.prefill, s->cluster.decode, report->profile, report->model);
+	if (report->result->n_switchable)
+		fprintf(out, ", %" PRId64 " of which may change", s->roles.switchable);
 	if (s->cluster.prefill_group > 1 && !s->cluster.coupled)
 		fprintf(out, ", prefill groups of %" PRId64, s->cluster.prefill_group);
 	if (s->net.rack_nodes)

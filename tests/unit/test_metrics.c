@@ -430,6 +430,15 @@ START_TEST(bottlenecks)
 	expect_bottleneck(&m, "none", "never full");
 	m.result.evicted_blocks = 7;
 	expect_bottleneck(&m, "none", "7 blocks");
+	m.result.coupled = true;
+	for (int i = 0; i < 10; i++) {
+		m.result.row[i].tbt = (i < 2) * MC_NS_PER_S; /* over a tenth */
+		m.result.row[i].output = 9;
+		m.result.row[i].outcome = MC_COMPLETED;
+		m.result.row[i].counted = true;
+	}
+	expect_bottleneck(&m, "none", "7 blocks; TBT is missed as prompts hold up decodes");
+	m.result.coupled = false;
 	for (int i = 40; i < 60; i++)
 		s[i].link_ratio_max = 0.8, s[i].link_max = 5;
 	expect_bottleneck(&m, "link decode0.in, 80 % busy from 390 s to 590 s", "");
