@@ -34,8 +34,16 @@ static bool in_group(const char *key, const char *name)
 	return !strncmp(key, name, n) && (!key[n] || key[n] == '.');
 }
 
-/* The keys and the metrics of a group or of that name; false: there are none. */
-static bool help_group(const char *name)
+/* Does it end with that name: "conductor.admission" with admission? */
+static bool ends_with(const char *key, const char *name)
+{
+	const char *dot = strrchr(key, '.');
+
+	return dot && !strcmp(dot + 1, name);
+}
+
+/* The keys and the metrics that the name fits; false: there are none. */
+static bool help_named(const char *name, bool (*fits)(const char *key, const char *name))
 {
 	struct {
 		MC_VEC(struct mc_field)
@@ -43,7 +51,7 @@ static bool help_group(const char *name)
 	bool some = false;
 
 	for (const struct mc_field *f = mc_scenario_fields; f->key; f++)
-		if (in_group(f->key, name))
+		if (fits(f->key, name))
 			mc_vec_push(&keys, *f);
 	if (keys.n) {
 		some = true;
@@ -52,7 +60,7 @@ static bool help_group(const char *name)
 	}
 	mc_vec_fini(&keys);
 	for (const struct mc_metric_def *d = mc_metric_defs; d->key; d++) {
-		if (!in_group(d->key, name))
+		if (!fits(d->key, name))
 			continue;
 		if (some)
 			putchar('\n');
@@ -145,7 +153,7 @@ static int help_run(int argc, char **argv)
 		}
 	}
 	c = mc_command_find(argv[1]);
-	if (!c && help_group(argv[1]))
+	if (!c && (help_named(argv[1], in_group) || help_named(argv[1], ends_with)))
 		return MC_OK;
 	if (!c)
 		return no_topic(argv[1]);

@@ -40,6 +40,8 @@ speaks "a key is explained" "conductor.balancing_threshold" "$mooncake" help con
 speaks "help on a group of keys" "kv.ssd_write" "$mooncake" help kv
 "$mooncake" help kv >"$tap_dir/group"
 silent "and on nothing else" sed -n "/^net/p" "$tap_dir/group"
+speaks "help on the end of a key" "conductor.admission " "$mooncake" help admission
+speaks "help on the end of a metric" "network.bytes (bytes)" "$mooncake" help bytes
 speaks "help on a group of metrics" "cache.fetched_bytes" "$mooncake" help cache
 refused "no such topic" "did you mean metrics" 2 "$mooncake" help metric
 for f in "$MC_SRCDIR"/experiments/*/scenario.json; do
