@@ -6,7 +6,7 @@ set style data histograms
 set style histogram clustered gap 1
 set xtics font ",9"
 set ylabel "requests/s"
-set yrange [0:4.5]
+set yrange [0:*]
 set key top right
 file = data."/gain.csv"
 label(name) = name[1:10] eq "simulated-" ? name[11:*] : name

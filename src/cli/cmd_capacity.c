@@ -266,6 +266,13 @@ static int prepare(struct capacity *c, size_t side, struct mc_err *err)
 			   "is closed: clients that wait for answers have no rate; expected open");
 		return mc_err_at(err, s->name, 0, 0, "clients.mode");
 	}
+	if (!strcmp(c->found.metric, "slo.effective_ratio") && !base->scenario.classes &&
+	    (!base->scenario.slo.ttft || !base->scenario.slo.tbt)) {
+		mc_err_set(err, MC_USAGE,
+			   "is 0: without an objective no request is effective; expected one, or another "
+			   "--metric");
+		return mc_err_at(err, s->name, 0, 0, base->scenario.slo.ttft ? "slo.tbt" : "slo.ttft");
+	}
 	s->random = mc_simulation_is_random(base);
 	span = base->recorded->arrival[base->recorded->n - 1] - base->recorded->arrival[0];
 	s->arrivals_per_s = span > 0 ? (double)base->recorded->n / mc_time_to_s(span) : NAN;

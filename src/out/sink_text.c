@@ -60,6 +60,8 @@ static void conductor(FILE *out, const struct mc_scenario *s)
 		fprintf(out, ", decode %s", s->conductor.decode_policy);
 	if (admission->judges)
 		fprintf(out, ", admission %s", admission->name);
+	else if (!strcmp(s->conductor.decode_check, "on"))
+		fprintf(out, ", decode check");
 	if (admission->uses_length)
 		fprintf(out, " (%s)", s->conductor.length_predictor);
 	if (s->conductor.staleness)

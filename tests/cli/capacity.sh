@@ -64,6 +64,7 @@ done
 refused "the rate across" "see --rate" 2 capacity "$scenario" --across trace.rate=1,2 -o "$out"
 refused "a mistyped setting" "did you mean conductor.policy" 2 capacity "$scenario" --across conductor.polcy -o "$out"
 refused "a bad value of a later side, before any run" "cluster.prefill" 2 capacity "$scenario" --across cluster.prefill=2,0 -o "$out"
+refused "nothing to be effective by" "slo.tbt: is 0" 2 capacity "$scenario" --set slo.tbt=0 -o "$out"
 refused "a share above all" "expected 0 to 1" 2 capacity "$scenario" --keep 99 -o "$out"
 refused "no scenario" "one scenario" 2 capacity -o "$out"
 refused "no such file" "none.json" 2 capacity "$tap_dir/none.json" -o "$out"
