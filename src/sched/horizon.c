@@ -34,7 +34,7 @@ void mc_horizon_free(struct mc_horizon *h)
 /* How long that many tokens take; before anything has ended nobody leaves. */
 static mc_time stays(const struct mc_horizon *h, uint32_t tokens)
 {
-	double s = h->token_sum ? (double)tokens * mc_time_to_s(h->stay_sum) / (double)h->token_sum : 0;
+	double s = h->token_sum ? (double)tokens * ((double)h->stay_sum / 1e9) / (double)h->token_sum : 0;
 
 	return tokens && h->token_sum && s < mc_time_to_s(FAR) ? mc_time_from_s(s) : FAR;
 }
@@ -104,7 +104,7 @@ mc_time mc_horizon_stay(const struct mc_horizon *h)
 {
 	mc_time n = h->ended < MC_HORIZON_WINDOW ? (mc_time)h->ended : MC_HORIZON_WINDOW;
 
-	return n ? h->stay_sum / n : MC_TIME_MAX;
+	return n ? (mc_time)(h->stay_sum / n) : MC_TIME_MAX;
 }
 
 /* Those that start and join by then, without those that are gone. */

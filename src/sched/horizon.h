@@ -42,7 +42,7 @@ struct mc_horizon {
 		int64_t tokens;
 	} last[MC_HORIZON_WINDOW]; /* a ring */
 	uint64_t ended;
-	mc_time stay_sum; /* of the ring */
+	__int128 stay_sum; /* of the ring: each may be a good part of what a time holds */
 	int64_t token_sum;
 };
 

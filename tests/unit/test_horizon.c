@@ -124,6 +124,22 @@ START_TEST(pace)
 }
 END_TEST
 
+/* A window of stays that add up to more than a time holds: four months each. */
+START_TEST(long_stays)
+{
+	struct mc_horizon *h = mc_horizon_new(1);
+	struct mc_horizon_entry e = {.decode = 0};
+	struct mc_prompt p = {.tokens = 100};
+
+	for (int i = 0; i < 3 * MC_HORIZON_WINDOW; i++)
+		mc_horizon_note(h, INT64_C(10000000000000000), 1000);
+	ck_assert_int_eq(mc_horizon_stay(h), INT64_C(10000000000000000));
+	mc_horizon_add(h, &e, &p, 10);
+	ck_assert_int_eq(e.stays, INT64_C(100000000000000));
+	mc_horizon_free(h);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("horizon");
@@ -131,6 +147,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, random_history);
 	tcase_add_test(t, pace);
+	tcase_add_test(t, long_stays);
 	suite_add_tcase(s, t);
 	return s;
 }
