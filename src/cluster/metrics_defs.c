@@ -118,7 +118,8 @@ const struct mc_metric_def mc_metric_defs[] = {
      "part that prompts have in it, and decode.busy_ratio is the rest"},
     {"prefill.wasted", "prefills",
      "prefills whose request was refused after them (decode_load with conductor.admission=baseline, "
-     "decode_check), whole run. What they computed stays cached"},
+     "decode_check; no_instance where its decode node was lost and no other was left), whole run. What they "
+     "computed stays cached"},
     {"prefill.wasted_s", "s", "engine time of those, cache loads included"},
     {"load.prefill_mean", "ratio",
      "load of the prefill pool: T_queue over slo.ttft, mean of its living instances and of the samples up to "

@@ -121,6 +121,29 @@ START_TEST(wasted_is_cached)
 }
 END_TEST
 
+/* Refused after each of its four attempts: engine time is that of what completes and all that was wasted. */
+START_TEST(wasted_adds_up)
+{
+	struct setup u;
+	struct mc_result r;
+	const struct mc_row *row;
+
+	crowded(&u, "baseline");
+	setup_set(&u, "clients.retries=3");
+	setup_set(&u, "clients.backoff=1s");
+	setup_set(&u, "clients.backoff_max=1s");
+	setup_run(&u, &r);
+	row = r.row;
+	ck_assert_int_eq(row[1].refusal, MC_REFUSED_DECODE_LOAD);
+	ck_assert_uint_eq(r.wasted_prefills, 4);
+	ck_assert_double_gt(row[1].wasted_s, 3 * (row[1].compute_s + row[1].load_s));
+	ck_assert_double_eq_tol(mc_time_to_s(r.prefill_busy[0]),
+				row[0].compute_s + row[0].load_s + row[1].wasted_s, 1e-8);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 struct sums {
 	uint64_t by[MC_REFUSALS], completed, wasted, retried;
 };
@@ -192,6 +215,7 @@ static Suite *suite(void)
 	tcase_add_test(t, double_check);
 	tcase_add_test(t, double_check_alone);
 	tcase_add_test(t, wasted_is_cached);
+	tcase_add_test(t, wasted_adds_up);
 	tcase_add_test(t, random_clusters);
 	suite_add_tcase(s, t);
 	return s;
