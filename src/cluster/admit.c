@@ -52,7 +52,8 @@ void mc_cluster_admit_dispatched(struct mc_cluster *c, struct mc_flight *f, cons
 	e->entry.decode = d->decode;
 	e->entry.starts = mc_admission_starts(&c->view, d);
 	e->entry.joins = mc_admission_joins(&c->view, d);
-	mc_horizon_add(c->horizon, &e->entry, prompt, d->length);
+	/* The first token is prefill's. */
+	mc_horizon_add(c->horizon, &e->entry, prompt, d->length > 1 ? d->length - 1 : d->length);
 }
 
 /* The node that has the request now tells of it. */

@@ -80,6 +80,36 @@ START_TEST(double_check)
 }
 END_TEST
 
+/* The first token of an output is prefill's: one of two stays for one, and is gone when a prompt joins that
+ * takes one and a half times as long. */
+START_TEST(first_token_is_not_decoded)
+{
+	static const uint64_t a[2] = {1, 2}, b[2] = {3, 4}, c[2] = {5, 6};
+	struct setup u;
+	struct mc_result r;
+	mc_time stay;
+
+	setup_init(&u, 100);
+	setup_set(&u, "conductor.admission=predict-length");
+	setup_set(&u, "conductor.length_predictor=oracle");
+	setup_set(&u, "run.check=true");
+	setup_set(&u, "cluster.prefill=1");
+	setup_set(&u, "cluster.decode=1");
+	u.cost.vram_kv_tokens = 4100;
+	u.cost.net_bytes_per_s = 1e9;
+	add(&u, 0, 4000, 2, a, 0); /* tells how long a token takes */
+	add(&u, 1000 * MS, 4000, 2, b, 0);
+	add(&u, 1000 * MS, 215, 2, c, 0); /* after it, and not beside it */
+	setup_run(&u, &r);
+	stay = r.row[0].end - r.row[0].handover_end;
+	ck_assert_int_gt(r.row[2].prefill_end - r.row[2].prefill_start, stay);
+	ck_assert_int_lt(r.row[2].prefill_end - r.row[2].prefill_start, 2 * stay);
+	ck_assert_int_eq(r.row[2].outcome, MC_COMPLETED);
+	mc_result_fini(&r);
+	setup_fini(&u);
+}
+END_TEST
+
 /* It is a setting of its own: alone it refuses what has no room; switched off nothing does, after a wrong
  * prediction, and the request waits. */
 START_TEST(double_check_alone)
@@ -213,6 +243,7 @@ static Suite *suite(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, no_room);
 	tcase_add_test(t, double_check);
+	tcase_add_test(t, first_token_is_not_decoded);
 	tcase_add_test(t, double_check_alone);
 	tcase_add_test(t, wasted_is_cached);
 	tcase_add_test(t, wasted_adds_up);
