@@ -4,11 +4,11 @@
 #
 # Pools fill at first; what comes in that time is not counted (run.warmup).
 #
-#     experiments/overload/run.sh [--small] [--mooncake PATH] [--trace FILE] [rules|lengths|mix|equal ...]
+#     experiments/overload/run.sh [--small] [--mooncake PATH] [--trace FILE] [rules|tbt|lengths|mix|equal ...]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
-tables=${tables:-"rules lengths mix equal"}
+tables=${tables:-"rules tbt lengths mix equal"}
 seeds=$(either 5 2)
 columns='refused|requests.rejected|1|0
 prefill load|rejected_by.prefill_load|1|0
@@ -49,13 +49,15 @@ judged()
 		}' "$1" || fail "a column without a metric: $1"
 }
 
-# admit RULE PREFILL DECODE RATE: a line of a table, over all seeds.
+# admit RULE PREFILL DECODE RATE [ARGUMENTS...]: a line of a table, over all seeds.
 admit()
 {
+	of=$1 prefill=$2 decode=$3 at=$4
+	shift 4
 	# shellcheck disable=SC2046 # options
-	measure admit "$here/scenario.json" --set trace.path="$file" --set cluster.prefill="$2" --set cluster.decode="$3" \
-		--set trace.rate="$4" $(rule "$1") --seeds "$seeds"
-	printf '%sP+%sD\t%s\t%s' "$2" "$3" "$4" "$1"
+	measure admit "$here/scenario.json" --set trace.path="$file" --set cluster.prefill="$prefill" --set cluster.decode="$decode" \
+		--set trace.rate="$at" $(rule "$of") --seeds "$seeds" "$@"
+	printf '%sP+%sD\t%s\t%s' "$prefill" "$decode" "$at" "$of"
 	judged "$work/admit.csv"
 }
 
@@ -72,6 +74,17 @@ table_rules()
 			done
 		done
 	done | { headings && cat; } | table "Rules by rate, $(basename "$file"), $seeds seeds"
+}
+
+# With so much memory that TBT alone limits decode, as in the report.
+table_tbt()
+{
+	for tbt in $(either "100ms 70ms" "70ms"); do
+		for r in none baseline early predict predict-length:oracle; do
+			admit $r 10 2 3 --set kv.vram_tokens=20M --set slo.tbt="$tbt" | awk -F'\t' -v OFS='\t' -v tbt="$tbt" '{ $2 = tbt; print }'
+		done
+	done | { headings && cat; } | sed '1s/rate/TBT/' |
+		table "Decode limited by TBT alone, 10P+2D, rate x 3, $(basename "$file"), $seeds seeds"
 }
 
 # What knowing output lengths is worth.
@@ -130,9 +143,9 @@ table_equal()
 
 for t in $tables; do
 	case $t in
-	rules | lengths | mix) file=${trace:-$(published conversation)} && "table_$t" ;;
+	rules | tbt | lengths | mix) file=${trace:-$(published conversation)} && "table_$t" ;;
 	equal) table_equal ;;
-	*) echo "$0: $t: expected rules, lengths, mix or equal" >&2 && exit 2 ;;
+	*) echo "$0: $t: expected rules, tbt, lengths, mix or equal" >&2 && exit 2 ;;
 	esac
 done
 finish

@@ -61,7 +61,7 @@ holds "sizing: no policy beats the bound" sizing "Eviction" '$4 == "(bound)" { b
 	END { if (bound < most) print bound, most }'
 holds "sizing: a faster network hides more" sizing "Usable" '$3 == kind && $5 >= handover { print } { kind = $3; handover = $5 }'
 holds "sizing: a high threshold fetches less" sizing "Balancing" '$2 == "1e9" && ($5 >= fetched || $3 >= hits) { print } { fetched = $5; hits = $3 }'
-tables overload 4
+tables overload 5
 holds "overload: where decode does not limit all rules refuse alike" overload "Rules by rate" \
 	'$1 != "8P+8D" || $3 == "none" { next } refused && $4 != refused { print } { refused = $4 }'
 holds "overload: early rejection wastes less than the baseline" overload "Rules by rate" \
