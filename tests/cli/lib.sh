@@ -39,3 +39,6 @@ awk 'BEGIN {
 }' >"$tap_dir/trace.jsonl"
 scenario=$tap_dir/scenario.json
 echo '{"trace": {"path": "trace.jsonl"}, "cluster": {"prefill": 2, "decode": 2}, "run": {"sample": "1s"}}' >"$scenario"
+
+# Was the program built with sanitizers?
+sanitized() { nm "$mooncake" 2>/dev/null | grep -q '__[at]san_init'; }
