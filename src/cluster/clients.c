@@ -88,6 +88,6 @@ int mc_clients_check(const struct mc_scenario *s, struct mc_err *err)
 {
 	if (s->clients.backoff <= s->clients.backoff_max)
 		return MC_OK;
-	mc_err_set(err, MC_USAGE, "is less than clients.backoff; expected as much or more");
-	return mc_err_at(err, NULL, 0, 0, "clients.backoff_max");
+	return mc_scenario_bad(err, "clients.backoff_max",
+			       "is less than clients.backoff; expected as much or more");
 }

@@ -14,12 +14,6 @@ static int64_t vram_blocks(const struct mc_cluster *c)
 	return c->cost->vram_kv_tokens / c->view.block_tokens;
 }
 
-static int bad(struct mc_err *err, const char *key, const char *text)
-{
-	mc_err_set(err, MC_USAGE, "%s", text);
-	return mc_err_at(err, NULL, 0, 0, key);
-}
-
 int mc_cluster_coupled_scenario(const struct mc_scenario *s, struct mc_err *err)
 {
 	const char *none = "is for prefill and decode nodes, not for coupled ones (cluster.coupled)";
@@ -27,26 +21,26 @@ int mc_cluster_coupled_scenario(const struct mc_scenario *s, struct mc_err *err)
 	if (!s->cluster.coupled)
 		return MC_OK;
 	if (strcmp(s->kv.pool, "local") && strcmp(s->kv.pool, "off"))
-		return bad(
+		return mc_scenario_bad(
 		    err, "kv.pool",
 		    "is for nodes that send KV; coupled nodes (cluster.coupled) do not: expected local "
 		    "(each caches in the VRAM that its requests leave) or off");
 	if (strcmp(s->kv.ssd_write, "never"))
-		return bad(err, "kv.ssd_write", none);
+		return mc_scenario_bad(err, "kv.ssd_write", none);
 	if (mc_faults_any(s))
-		return bad(err,
-			   s->faults.node_mtbf < MC_TIME_MAX  ? "faults.node_mtbf"
-			   : s->faults.nic_mtbf < MC_TIME_MAX ? "faults.nic_mtbf"
-							      : "faults.events",
-			   none);
+		return mc_scenario_bad(err,
+				       s->faults.node_mtbf < MC_TIME_MAX  ? "faults.node_mtbf"
+				       : s->faults.nic_mtbf < MC_TIME_MAX ? "faults.nic_mtbf"
+									  : "faults.events",
+				       none);
 	if (!strcmp(s->conductor.admission, "baseline"))
-		return bad(
+		return mc_scenario_bad(
 		    err, "conductor.admission",
 		    "judges between prefill and decode, which coupled nodes (cluster.coupled) do not part");
 	if (!strcmp(s->conductor.decode_check, "on"))
-		return bad(err, "conductor.decode_check", none);
+		return mc_scenario_bad(err, "conductor.decode_check", none);
 	if (!strcmp(s->kv.evict, "belady"))
-		return bad(
+		return mc_scenario_bad(
 		    err, "kv.evict",
 		    "has to know in which order prompts start; coupled nodes (cluster.coupled) find it "
 		    "out as they go");
@@ -128,9 +122,10 @@ static int init_pools(struct mc_cluster *c)
 	const char *key = s->kv.vram_tokens || !s->kv.vram_bytes ? "kv.vram_tokens" : "kv.vram_bytes";
 
 	if (!blocks)
-		return bad(c->err, key, "holds not even one block; expected kv.block_tokens or more");
+		return mc_scenario_bad(c->err, key,
+				       "holds not even one block; expected kv.block_tokens or more");
 	if (blocks >= INT32_MAX)
-		return bad(c->err, key, "is over 2^31 blocks for one node; use larger blocks");
+		return mc_scenario_bad(c->err, key, "is over 2^31 blocks for one node; use larger blocks");
 	c->pool = mc_xcalloc(c->view.n_prefill, sizeof *c->pool);
 	for (uint32_t i = 0; i < c->view.n_prefill && c->caching; i++)
 		c->pool[i] = mc_pool_new(c->tree, i, (uint32_t)blocks, mc_evictor_find(s->kv.evict));

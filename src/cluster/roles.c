@@ -32,12 +32,6 @@ struct mc_role_extra mc_roles_extra(const struct mc_scenario *s)
 	return (struct mc_role_extra){.prefill = (n + 1) / 2, .decode = n / 2};
 }
 
-static int bad(struct mc_err *err, const char *key, const char *text)
-{
-	mc_err_set(err, MC_USAGE, "%s", text);
-	return mc_err_at(err, NULL, 0, 0, key);
-}
-
 int mc_roles_check(const struct mc_scenario *s, struct mc_err *err)
 {
 	struct mc_role_extra extra = mc_roles_extra(s);
@@ -45,26 +39,30 @@ int mc_roles_check(const struct mc_scenario *s, struct mc_err *err)
 	if (!strcmp(s->roles.policy, "static"))
 		return MC_OK;
 	if (extra.prefill >= s->cluster.decode || extra.decode >= s->cluster.prefill)
-		return bad(
+		return mc_scenario_bad(
 		    err, "roles.switchable",
 		    "leaves no node of one kind that stays; expected fewer, half of which are of each kind");
 	if (s->cluster.coupled)
-		return bad(err, "roles.policy",
-			   "is for nodes that do one of both; expected static with cluster.coupled");
+		return mc_scenario_bad(
+		    err, "roles.policy",
+		    "is for nodes that do one of both; expected static with cluster.coupled");
 	if (s->cluster.prefill_group > 1)
-		return bad(err, "roles.policy",
-			   "is for nodes that work alone; expected static with cluster.prefill_group");
+		return mc_scenario_bad(
+		    err, "roles.policy",
+		    "is for nodes that work alone; expected static with cluster.prefill_group");
 	if (strcmp(s->kv.ssd_write, "never"))
-		return bad(
+		return mc_scenario_bad(
 		    err, "roles.policy",
 		    "gives up what a node has cached; expected static with an SSD tier (kv.ssd_write)");
 	if (s->net.rack_nodes)
-		return bad(err, "roles.policy", "knows no racks; expected static with net.rack_nodes");
+		return mc_scenario_bad(err, "roles.policy",
+				       "knows no racks; expected static with net.rack_nodes");
 	if (s->conductor.staleness)
-		return bad(err, "roles.policy",
-			   "needs a Conductor that knows at once; expected static with conductor.staleness");
+		return mc_scenario_bad(
+		    err, "roles.policy",
+		    "needs a Conductor that knows at once; expected static with conductor.staleness");
 	if (mc_faults_any(s))
-		return bad(err, "roles.policy", "knows no faults; expected static with faults.*");
+		return mc_scenario_bad(err, "roles.policy", "knows no faults; expected static with faults.*");
 	return MC_OK;
 }
 

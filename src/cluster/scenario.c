@@ -372,7 +372,7 @@ struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s)
 	};
 }
 
-static int bad(struct mc_err *err, const char *key, const char *text)
+int mc_scenario_bad(struct mc_err *err, const char *key, const char *text)
 {
 	mc_err_set(err, MC_USAGE, "%s", text);
 	return mc_err_at(err, NULL, 0, 0, key);
@@ -385,22 +385,26 @@ int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)
 	int rc;
 
 	if (s->cluster.prefill % s->cluster.prefill_group && !s->cluster.coupled)
-		return bad(err, "cluster.prefill_group",
-			   "does not divide cluster.prefill; expected a divisor");
+		return mc_scenario_bad(err, "cluster.prefill_group",
+				       "does not divide cluster.prefill; expected a divisor");
 	if (block % s->trace.block_tokens && s->trace.block_tokens % block)
-		return bad(err, "kv.block_tokens", "neither divides nor is a multiple of trace.block_tokens");
+		return mc_scenario_bad(err, "kv.block_tokens",
+				       "neither divides nor is a multiple of trace.block_tokens");
 	if (s->kv.dram_tokens * s->cluster.prefill_group < block)
-		return bad(err, "kv.dram_tokens",
-			   "holds not even one block; expected kv.block_tokens or more");
+		return mc_scenario_bad(err, "kv.dram_tokens",
+				       "holds not even one block; expected kv.block_tokens or more");
 	if (s->kv.dram_tokens * s->cluster.prefill_group / block >= INT32_MAX)
-		return bad(err, "kv.dram_tokens", "is over 2^31 blocks for one pool; use larger blocks");
+		return mc_scenario_bad(err, "kv.dram_tokens",
+				       "is over 2^31 blocks for one pool; use larger blocks");
 	if (s->run.until <= 0)
-		return bad(err, "run.until",
-			   "is not above 0; expected a time at which there is something to see");
+		return mc_scenario_bad(err, "run.until",
+				       "is not above 0; expected a time at which there is something to see");
 	if (s->run.warmup >= s->run.until)
-		return bad(err, "run.warmup", "leaves nothing to count; expected less than run.until");
+		return mc_scenario_bad(err, "run.warmup",
+				       "leaves nothing to count; expected less than run.until");
 	if (!s->trace.path[0])
-		return bad(err, "trace.path", "is empty; expected a file, or - for standard input");
+		return mc_scenario_bad(err, "trace.path",
+				       "is empty; expected a file, or - for standard input");
 	if (mc_classes_read(s, &classes, err))
 		return MC_USAGE;
 	mc_vec_fini(&classes);

@@ -31,10 +31,10 @@ struct mc_scenario {
 		int64_t prefill_chunk;   /* tokens */
 		char *prefill_order;     /* engine/queue.h */
 		double prefill_late_share;
-		int64_t max_batch;       /* requests of a decode iteration; 0: VRAM is the only limit */
-		char *stream;            /* layerwise, after */
-		int64_t coupled;         /* nodes that do both, in place of all others; 0: none */
-		char *batching;          /* of those: prefill-first, chunked */
+		int64_t max_batch; /* requests of a decode iteration; 0: VRAM is the only limit */
+		char *stream;      /* layerwise, after */
+		int64_t coupled;   /* nodes that do both, in place of all others; 0: none */
+		char *batching;    /* of those: prefill-first, chunked */
 		int64_t max_batched_tokens;
 	} cluster;
 	struct {
@@ -118,6 +118,8 @@ bool mc_scenario_is_random(const struct mc_scenario *s);
 /* coupled.c: what coupled nodes do not have. Names the key. */
 int mc_cluster_coupled_scenario(const struct mc_scenario *s, struct mc_err *err);
 
+/* MC_USAGE: a setting that does not go with the rest, and what was expected. */
+int mc_scenario_bad(struct mc_err *err, const char *key, const char *text);
 /* What no single field can tell: a cluster that can exist, units that fit together. Names the key. */
 int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err);
 

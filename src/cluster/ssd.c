@@ -110,12 +110,6 @@ void mc_cluster_ssd_store(struct mc_cluster *c, uint32_t node, const uint64_t *i
 		write_next(s);
 }
 
-static int bad(struct mc_cluster *c, const char *key, const char *what)
-{
-	mc_err_set(c->err, MC_USAGE, "%s", what);
-	return mc_err_at(c->err, NULL, 0, 0, key);
-}
-
 static uint32_t link_add(struct mc_cluster *c, uint32_t node, const char *what, double bytes_per_s)
 {
 	char name[64], end[32];
@@ -140,12 +134,12 @@ int mc_cluster_ssd_init(struct mc_cluster *c)
 	if (!strcmp(sc->kv.ssd_write, "never") || !c->caching)
 		return MC_OK;
 	if (!(c->cost->ssd_read_bytes_per_s > 0 && c->cost->ssd_write_bytes_per_s > 0))
-		return bad(c, "kv.ssd_write",
-			   "needs SSDs, and the hardware profile has none (hardware.ssds)");
+		return mc_scenario_bad(c->err, "kv.ssd_write",
+				       "needs SSDs, and the hardware profile has none (hardware.ssds)");
 	if (bytes * c->view.group / block_bytes(c) >= INT32_MAX)
-		return bad(c, key, "makes SSDs of over 2^31 blocks; use larger blocks");
+		return mc_scenario_bad(c->err, key, "makes SSDs of over 2^31 blocks; use larger blocks");
 	if (bytes < block_bytes(c))
-		return bad(c, key, "makes SSDs that hold not even one block");
+		return mc_scenario_bad(c->err, key, "makes SSDs that hold not even one block");
 	c->write_through = !strcmp(sc->kv.ssd_write, "through");
 	c->view.ssd = mc_cluster_nodes(c);
 	c->ssd = mc_xcalloc(mc_cluster_nodes(c), sizeof *c->ssd);

@@ -14,8 +14,7 @@ static int64_t capacity(const struct mc_cluster *c, int64_t tokens, int64_t byte
 
 static int bad(struct mc_cluster *c, bool bytes, const char *what)
 {
-	mc_err_set(c->err, MC_USAGE, "%s", what);
-	return mc_err_at(c->err, NULL, 0, 0, bytes ? "kv.dram_bytes" : "kv.dram_tokens");
+	return mc_scenario_bad(c->err, bytes ? "kv.dram_bytes" : "kv.dram_tokens", what);
 }
 
 int mc_cluster_tiers_init(struct mc_cluster *c)

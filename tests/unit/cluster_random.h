@@ -138,4 +138,19 @@ static inline void same_rows(const struct mc_result *a, const struct mc_result *
 	}
 }
 
+/* Cut off at a random time, it has completed what it completes by then when it is not. */
+static inline void cut_anywhere(struct setup *u, uint64_t *r)
+{
+	struct mc_result whole, cut;
+
+	setup_run(u, &whole);
+	setup_set(u, "run.until=%lldns", (long long)(1 + draw(r, (uint64_t)whole.end)));
+	setup_run(u, &cut);
+	for (int64_t i = 0; i < cut.n_rows; i++)
+		ck_assert_int_eq(cut.row[i].outcome == MC_COMPLETED,
+				 whole.row[i].outcome == MC_COMPLETED && whole.row[i].end <= u->s.run.until);
+	mc_result_fini(&whole);
+	mc_result_fini(&cut);
+}
+
 #endif

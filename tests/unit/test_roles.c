@@ -237,18 +237,9 @@ START_TEST(cut_off_anywhere)
 
 	for (int round = 0; round < 60; round++) {
 		struct setup u;
-		struct mc_result whole, cut;
 
 		restless(&u, &rnd);
-		setup_run(&u, &whole);
-		setup_set(&u, "run.until=%lldns", (long long)(1 + draw(&rnd, (uint64_t)whole.end)));
-		setup_run(&u, &cut);
-		for (int64_t i = 0; i < cut.n_rows; i++)
-			ck_assert_int_eq(cut.row[i].outcome == MC_COMPLETED,
-					 whole.row[i].outcome == MC_COMPLETED &&
-					     whole.row[i].end <= u.s.run.until);
-		mc_result_fini(&whole);
-		mc_result_fini(&cut);
+		cut_anywhere(&u, &rnd);
 		setup_fini(&u);
 	}
 }
