@@ -9,6 +9,8 @@ AM_TESTS_ENVIRONMENT = MC_TAP=1; CK_TAP_LOG_FILE_NAME=-; CK_VERBOSITY=silent; CK
 	export MC_TAP CK_TAP_LOG_FILE_NAME CK_VERBOSITY CK_DEFAULT_TIMEOUT LC_ALL MC_SRCDIR MC_BUILDDIR MC_CC \
 		MC_CFLAGS MC_PKG_CFLAGS MC_PKG_LIBS MOONCAKE_PROFILE_DIR;
 include tests/unit/local.mk
+include tests/kernels/local.mk
+include tests/shim/local.mk
 include tests/cli/local.mk
 include tests/corpus/trace/local.mk
 include tests/scripts/local.mk
@@ -33,6 +35,6 @@ coverage:
 CLEANFILES += coverage.txt
 .PHONY: list-tests coverage
 
-# Counts of lines are written beside the objects.
+# Counts of lines, and what nvcc read, are written beside the objects.
 mostlyclean-local:
-	-find . -name '*.gcda' -exec rm -f {} + -o -name '*.gcno' -exec rm -f {} +
+	-find . -name '*.gcda' -exec rm -f {} + -o -name '*.gcno' -exec rm -f {} + -o -name '*.o.d' -exec rm -f {} +

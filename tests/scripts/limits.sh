@@ -2,14 +2,14 @@
 # Sizes that keep a room livable, and what nothing below cli/ may do.
 . "$(dirname "$0")/tap.sh"
 
-sources() { (cd "$1" && find src kernels calib tests -type f "(" -name '*.[ch]' -o -name '*.cu' -o -name '*.sh' ")" 2>/dev/null | sort); }
+sources() { (cd "$1" && find src kernels calib tests -type f "(" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' -o -name '*.sh' ")" 2>/dev/null | sort); }
 
 # long_files DIR: files over 500 lines, lines over 110 columns (a tab is 8).
 long_files()
 {
 	(cd "$1" && sources . | xargs awk '
 		function finish() { if (n > 500) print file ":" n ": " n " lines; expected at most 500" }
-		FNR == 1 { finish(); file = FILENAME; code = file ~ /\.([ch]|cu)$/ }
+		FNR == 1 { finish(); file = FILENAME; code = file ~ /\.([ch]|cuh?|cc)$/ }
 		{ n = FNR }
 		code && length($0) > 80 {
 			line = $0
@@ -24,7 +24,7 @@ long_files()
 # long_functions DIR: functions over 60 lines, from { in the first column to } there.
 long_functions()
 {
-	(cd "$1" && sources . | grep '\.\([ch]\|cu\)$' | xargs awk '
+	(cd "$1" && sources . | grep '\.\([ch]\|cuh*\|cc\)$' | xargs awk '
 		FNR == 1 { start = 0 }
 		/^[a-z_].*\(/ { name = $0 }
 		/^\{/ { start = FNR }

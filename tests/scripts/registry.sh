@@ -22,13 +22,13 @@ unlisted()
 			n = split($2, word, " ")
 			for (i = 1; i <= n; i++)
 				if (sub(/^%D%/, dir, word[i])) {
-					if (word[1] ~ /^(UNIT_TESTS|BENCHES)$/ && word[i] !~ /\./)
+					if (word[1] ~ /^(UNIT_TESTS|KERNEL_TESTS|BENCHES)$/ && word[i] !~ /\./)
 						word[i] = word[i] ".c"
-					if (word[i] ~ /\.[ch]$/ && word[i] !~ /_registry\.c$/)
+					if (word[i] ~ /\.([ch]|cuh?|cc)$/ && word[i] !~ /_registry\.c$/)
 						print word[i]
 				}
 		}' | sort -u >"$tap_dir/listed"
-	(cd "$1" && find src kernels calib tests -name '*.[ch]' 2>/dev/null) | grep -v '_registry\.c$' |
+	(cd "$1" && find src kernels calib tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' 2>/dev/null) | grep -v '_registry\.c$' |
 		sort -u >"$tap_dir/there"
 	comm -13 "$tap_dir/listed" "$tap_dir/there" | sed 's/$/: is in no local.mk/'
 	comm -23 "$tap_dir/listed" "$tap_dir/there" | sed 's/$/: is listed, but there is no such file/'
@@ -41,14 +41,14 @@ unsorted()
 		$2 !~ /^(nodist_)?[A-Za-z_]+ *\+?= / { next }
 		{
 			n = split($2, word, " ")
-			if (word[1] !~ /^(lib[a-z_]*_SOURCES|[A-Z]+_[A-Z_]+)$/ || word[1] ~ /^(EXTRA_DIST|BUILT_SOURCES|.*(FLAGS|ENVIRONMENT|DRIVER|EXTENSIONS|COMPILER))$/)
+			if (word[1] !~ /^(lib[a-z_]*_SOURCES|[A-Z]+_[A-Z_]+)$/ || word[1] ~ /^(EXTRA_DIST|BUILT_SOURCES|.*(LIBS|FLAGS|ENVIRONMENT|DRIVER|EXTENSIONS|COMPILER))$/)
 				next
 			for (i = 3; i <= n; i++) {
 				key = word[i]
 				if (key ~ /^\$/)
 					key = ""
 				if (word[1] ~ /_SOURCES$/)
-					sub(/\.[ch]$/, "", key)
+					sub(/\.([ch]|cuh?|cc)$/, "", key)
 				if (i > 3 && key < last) {
 					print $1 ": " word[1] ": " word[i] " is out of order"
 					break

@@ -1,0 +1,48 @@
+# Compute backends. libmckernels.a: the table, what all backends share, the CPU. Programs that use it link $(MC_KERNEL_LIBS), which
+# never hold GSL. CUDA's host code and kernels are libmckernels_cuda.a; without CUDA absent.c stands for them.
+noinst_LIBRARIES += libmckernels.a
+# Nothing here must be the same bytes everywhere; it must be fast.
+libmckernels_a_CFLAGS = $(MC_CFLAGS) -ffp-contract=fast $(MC_SAN) $(CBLAS_CFLAGS)
+libmckernels_a_SOURCES = \
+	%D%/backend.c %D%/backend.h \
+	%D%/cuda/launch.h \
+	%D%/dtype.h \
+	%D%/kv_layout.h \
+	%D%/ops.c %D%/ops.h
+
+KERNEL_BACKENDS = cuda
+nodist_libmckernels_a_SOURCES = %D%/backend_registry.c
+BUILT_SOURCES += %D%/backend_registry.c
+CLEANFILES += %D%/backend_registry.c
+%D%/backend_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	$(REGISTRY) kernels/backend.h 'struct mc_backend' mc_backends mc_backend_ $(KERNEL_BACKENDS) >$@.tmp && mv $@.tmp $@
+
+# One kernel family a file.
+KERNELS_CUH = \
+	%D%/cuda/launch.cuh \
+	%D%/cuda/number.cuh \
+	%D%/cuda/ptx.cuh
+EXTRA_LIBRARIES += libmckernels_cuda.a
+libmckernels_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
+	%D%/cuda/activation.cu
+
+libmckernels_a_SOURCES += %D%/cuda/absent.c
+MC_KERNEL_LIBS = libmckernels.a
+if HAVE_CUDA
+noinst_LIBRARIES += libmckernels_cuda.a
+MC_KERNEL_LIBS += libmckernels_cuda.a libmckernels.a
+endif
+MC_KERNEL_LIBS += libmooncake.a $(CBLAS_LIBS) $(JANSSON_LIBS) $(ZSTD_LIBS) $(XXHASH_LIBS)
+if HAVE_CUDA
+MC_KERNEL_LIBS += $(CUDA_LIBS)
+endif
+MC_KERNEL_LIBS += -lpthread -lm
+
+SUFFIXES += .cu
+.cu.$(OBJEXT):
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(NVCC) $(NVCC_WARN) $(NVCCFLAGS) -std=c++17 -Xcompiler -Wall,-Wextra \
+		$(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -MD -MF $@.d -c -o $@ $<
+# What a kernel was made from: written by nvcc beside its object.
+-include $(libmckernels_cuda_a_OBJECTS:=.d)
