@@ -14,6 +14,7 @@
 #ifndef MC_KERNELS_OPS_H
 #define MC_KERNELS_OPS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -83,9 +84,9 @@ struct mc_embed {
 /*
  * The next token of each row. Temperature 0: the largest logit. Above: drawn from softmax(logit /
  * temperature) by Gumbel's maximum, argmax(logit / temperature - log(-log(u))), where u comes from
- * mc_sample_uniform(seed, token) in both backends, so that a seed gives the same token everywhere (but for
- * logits that differ by rounding). Ties: the lowest token. NaN is never chosen; a row without any number
- * above -infinity gives -1.
+ * mc_sample_uniform(seed, token) and the scores from mc_sample_score in both backends, so that a seed gives
+ * the same token everywhere (but for logits that differ by rounding). Ties: the lowest token. NaN is never
+ * chosen; a row without any number above -infinity gives -1.
  */
 struct mc_sample {
 	const float *logits;      /* [rows][vocab], f32 */
@@ -175,6 +176,22 @@ static inline MC_HD float mc_sample_uniform(uint64_t seed, int token)
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
 	z ^= z >> 31;
 	return ((float)(uint32_t)(z >> 41) + 0.5f) * 0x1p-23f;
+}
+
+/*
+ * What a token scores, its row's largest logit being `most` (above -infinity; NaN left out), temperature
+ * above 0: the highest wins. Taken relative to `most`, so that neither large logits nor a low temperature
+ * drown the noise or overflow. The noise is from -2.82 to 16.64, so whoever lies 20 below `most` loses
+ * against that without a look at it: -infinity, as for a logit of NaN or -infinity.
+ */
+static inline MC_HD float mc_sample_score(float logit, float most, float temperature, uint64_t seed,
+					  int token)
+{
+	float gap = logit == most ? 0 : (logit - most) / temperature;
+
+	if (!(gap > -20))
+		return -INFINITY;
+	return gap - logf(-logf(mc_sample_uniform(seed, token)));
 }
 
 #ifdef __cplusplus
