@@ -22,7 +22,8 @@ CLEANFILES += %D%/backend_registry.c
 KERNELS_CUH = \
 	%D%/cuda/launch.cuh \
 	%D%/cuda/number.cuh \
-	%D%/cuda/ptx.cuh
+	%D%/cuda/ptx.cuh \
+	%D%/cuda/tile.cuh
 EXTRA_LIBRARIES += libmckernels_cuda.a
 libmckernels_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
