@@ -1,6 +1,7 @@
 # Operators of every backend that this machine can run, against double precision: one program a file, test_NAME.c on rig.h.
 # tests/shim runs the same programs on the CUDA sources.
 KERNEL_TESTS = \
+	%D%/test_attention \
 	%D%/test_elementwise
 if HAVE_CHECK
 check_PROGRAMS += $(KERNEL_TESTS)
@@ -8,6 +9,9 @@ TESTS += $(KERNEL_TESTS)
 endif
 check_LIBRARIES += libmckerneltest.a
 libmckerneltest_a_SOURCES = \
+	%D%/naive_attention.c %D%/naive_attention.h \
+	%D%/paged_batch.c %D%/paged_batch.h \
 	%D%/rig.c %D%/rig.h
 MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+%C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)

@@ -1,0 +1,351 @@
+/* Attention of every backend, prefill and decode, against double precision (naive_attention.h). */
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/naive_attention.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/*
+ * One batch through both operators (decode only where it is one), each against the reference. For a decode,
+ * prefill of one row is thereby the same, too.
+ */
+static void both(struct rig *r, struct rig_random *g, const struct paged_want *w, float scale)
+{
+	struct paged_batch b;
+	struct naive_attention n;
+	size_t count;
+	float *out;
+
+	paged_batch_init(&b, r, g, w);
+	naive_attention_init(&n, &b, scale);
+	count = (size_t)b.rows * (size_t)(b.heads * w->head_dim);
+	out = malloc(count * sizeof *out + 1);
+	paged_attention(&b, r, r->be->attention_prefill, scale, out);
+	naive_attention_check(&n, out, "prefill");
+	if (b.batch.rows == b.batch.seqs) {
+		paged_attention(&b, r, r->be->attention_decode, scale, out);
+		naive_attention_check(&n, out, "decode");
+	}
+	free(out);
+	naive_attention_fini(&n);
+	paged_batch_fini(&b);
+}
+
+static float usual_scale(int head_dim)
+{
+	return 1 / sqrtf((float)head_dim);
+}
+
+/* Lengths on both sides of every edge of tiles, blocks and warps' shares, all in one ragged batch. */
+START_TEST(decode_lengths)
+{
+	static const int context[] = {0,   1,   2,   6,   7,   8,   14,  15,  16,  17,  30,  31,  32,  46,
+				      47,  48,  62,  63,  64,  65,  78,  79,  80,  95,  96,  126, 127, 128,
+				      129, 143, 144, 190, 191, 192, 254, 255, 256, 257, 319, 383, 384};
+	struct rig_random g = {3};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int d = 64; d <= 128; d += 64)
+		both(&r, &g,
+		     &(struct paged_want){.kv_heads = 1,
+					  .group = 2,
+					  .head_dim = d,
+					  .block_tokens = 16,
+					  .seqs = COUNT(context),
+					  .context = context,
+					  .q_scale = 1},
+		     usual_scale(d));
+	rig_close(&r);
+}
+END_TEST
+
+/* Every group, more than one KV head. */
+START_TEST(decode_groups)
+{
+	static const int context[] = {40, 0, 99};
+	struct rig_random g = {4};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int group = 1; group <= 16; group++)
+		both(&r, &g,
+		     &(struct paged_want){.kv_heads = 1 + group % 3,
+					  .group = group,
+					  .head_dim = group & 1 ? 128 : 64,
+					  .block_tokens = 32,
+					  .seqs = COUNT(context),
+					  .context = context,
+					  .q_scale = 2},
+		     usual_scale(64));
+	rig_close(&r);
+}
+END_TEST
+
+/* Every kind of block: powers of two, odd multiples of 16, larger than the sequence. */
+START_TEST(blocks)
+{
+	static const int size[] = {16, 32, 48, 64, 80, 112, 128, 208, 256, 272, 496, 512};
+	static const int context[] = {299, 5, 531}, fresh[] = {3, 2, 1};
+	struct rig_random g = {5};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (size_t i = 0; i < COUNT(size); i++) {
+		struct paged_want w = {.kv_heads = 2,
+				       .group = 1 + (int)i % 3,
+				       .head_dim = i & 1 ? 64 : 128,
+				       .block_tokens = size[i],
+				       .seqs = COUNT(context),
+				       .context = context,
+				       .q_scale = 1.5f};
+
+		both(&r, &g, &w, usual_scale(w.head_dim));
+		w.fresh = fresh;
+		w.kv_heads = 1;
+		both(&r, &g, &w, usual_scale(w.head_dim));
+	}
+	rig_close(&r);
+}
+END_TEST
+
+/* Few requests, long enough to be split; short ones beside them, whose later splits are empty. */
+START_TEST(decode_long)
+{
+	static const int one[] = {2999}, few[] = {1700, 3, 1023, 511, 640};
+	struct rig_random g = {6};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int d = 64; d <= 128; d += 64) {
+		struct paged_want w = {.kv_heads = 1,
+				       .group = d == 64 ? 8 : 3,
+				       .head_dim = d,
+				       .block_tokens = d == 64 ? 48 : 256,
+				       .seqs = COUNT(one),
+				       .context = one,
+				       .q_scale = 1};
+
+		both(&r, &g, &w, usual_scale(d));
+		w.seqs = COUNT(few);
+		w.context = few;
+		w.kv_heads = 2;
+		w.group = 2;
+		both(&r, &g, &w, usual_scale(d));
+	}
+	rig_close(&r);
+}
+END_TEST
+
+/* One request, lengths around the edges that splits of few multiprocessors have. */
+START_TEST(decode_splits)
+{
+	struct rig_random g = {7};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int i = 0; i < 24; i++) {
+		int context = 64 * (1 + (int)rig_below(&g, 14)) - 2 + (int)rig_below(&g, 4);
+
+		both(&r, &g,
+		     &(struct paged_want){.kv_heads = 1,
+					  .group = 1 + i % 2,
+					  .head_dim = 64,
+					  .block_tokens = 16 * (1 + i % 5),
+					  .seqs = 1,
+					  .context = &context,
+					  .q_scale = 1},
+		     usual_scale(64));
+	}
+	rig_close(&r);
+}
+END_TEST
+
+/* Scores of hundreds: the softmax is nearly one-hot, its maximum moves from tile to tile and split to
+ * split. */
+START_TEST(large_logits)
+{
+	static const int context[] = {700, 65, 0}, fresh[] = {1, 40, 17};
+	struct rig_random g = {8};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (float q = 4; q < 300; q *= 4) {
+		struct paged_want w = {.kv_heads = 1,
+				       .group = 2,
+				       .head_dim = 128,
+				       .block_tokens = 64,
+				       .seqs = COUNT(context),
+				       .context = context,
+				       .q_scale = q};
+
+		both(&r, &g, &w, usual_scale(128));
+		w.fresh = fresh;
+		both(&r, &g, &w, usual_scale(128));
+	}
+	rig_close(&r);
+}
+END_TEST
+
+/* All scores zero: the mean of V; and a negative scale. */
+START_TEST(flat)
+{
+	static const int context[] = {0, 100, 31}, fresh[] = {20, 1, 33};
+	struct rig_random g = {9};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int i = 0; i < 4; i++)
+		both(&r, &g,
+		     &(struct paged_want){.kv_heads = 1,
+					  .group = 4,
+					  .head_dim = 64,
+					  .block_tokens = 16,
+					  .seqs = COUNT(context),
+					  .context = context,
+					  .fresh = i & 1 ? fresh : NULL,
+					  .q_scale = i & 2 ? 0 : 3},
+		     i & 2 ? 1 : -usual_scale(64));
+	rig_close(&r);
+}
+END_TEST
+
+/* n tokens with a prefix of 0, 1 .. n - 1 of them: each a sequence of one batch. */
+START_TEST(prefill_prefixes)
+{
+	enum { N = 41 };
+	struct rig_random g = {10};
+	int context[N], fresh[N];
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int i = 0; i < N; i++) {
+		context[i] = (i * 7) % N;
+		fresh[i] = N - context[i];
+	}
+	for (int d = 64; d <= 128; d += 64)
+		both(&r, &g,
+		     &(struct paged_want){.kv_heads = 1,
+					  .group = d == 64 ? 3 : 1,
+					  .head_dim = d,
+					  .block_tokens = 16,
+					  .seqs = N,
+					  .context = context,
+					  .fresh = fresh,
+					  .q_scale = 2},
+		     usual_scale(d));
+	rig_close(&r);
+}
+END_TEST
+
+/* New tokens and context on both sides of tile edges, in random pairs. */
+START_TEST(prefill_edges)
+{
+	static const int edge[] = {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 128, 129, 130};
+	struct rig_random g = {11};
+	int context[6], fresh[6];
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int i = 0; i < 8; i++) {
+		int d = i & 1 ? 128 : 64;
+
+		for (size_t s = 0; s < COUNT(context); s++) {
+			context[s] = edge[rig_below(&g, COUNT(edge))] - 1;
+			fresh[s] = edge[(size_t)i * 6 % COUNT(edge) + s % 6];
+		}
+		both(&r, &g,
+		     &(struct paged_want){.kv_heads = 1,
+					  .group = 1 + i % 4 % 3,
+					  .head_dim = d,
+					  .block_tokens = 16 << i % 6,
+					  .seqs = COUNT(context),
+					  .context = context,
+					  .fresh = fresh,
+					  .q_scale = 1},
+		     usual_scale(d));
+	}
+	rig_close(&r);
+}
+END_TEST
+
+/* Every group in prefill, and one long chunk after a long prefix. */
+START_TEST(prefill_groups)
+{
+	static const int context[] = {21, 0}, fresh[] = {19, 34}, far[] = {600}, chunk[] = {150};
+	struct rig_random g = {12};
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int group = 1; group <= 17; group++) {
+		bool last = group == 17;
+		struct paged_want w = {.kv_heads = last ? 1 : 1 + group % 3,
+				       .group = last ? 2 : group,
+				       .head_dim = group & 1 ? 64 : 128,
+				       .block_tokens = 32,
+				       .seqs = last ? 1 : COUNT(context),
+				       .context = last ? far : context,
+				       .fresh = last ? chunk : fresh,
+				       .q_scale = 1};
+
+		both(&r, &g, &w, usual_scale(w.head_dim));
+	}
+	rig_close(&r);
+}
+END_TEST
+
+/* The same bytes every time; nothing to do is fine. */
+START_TEST(repeats)
+{
+	static const int context[] = {1200, 9};
+	struct paged_want w = {.kv_heads = 2,
+			       .group = 2,
+			       .head_dim = 64,
+			       .block_tokens = 64,
+			       .seqs = COUNT(context),
+			       .context = context,
+			       .q_scale = 1};
+	struct rig_random g = {13};
+	struct paged_batch b;
+	struct rig r;
+	float out[3][COUNT(context) * 4 * 64];
+
+	rig_open(&r, _i);
+	paged_batch_init(&b, &r, &g, &w);
+	for (int i = 0; i < 3; i++)
+		paged_attention(&b, &r, r.be->attention_decode, 0.125f, out[i]);
+	ck_assert_int_eq(memcmp(out[0], out[1], sizeof out[0]), 0);
+	ck_assert_int_eq(memcmp(out[0], out[2], sizeof out[0]), 0);
+	paged_batch_fini(&b);
+	w.seqs = 0;
+	both(&r, &g, &w, 1);
+	rig_close(&r);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("attention");
+	TCase *t = tcase_create("attention");
+	int n = rig_count();
+
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, decode_lengths, 0, n);
+	tcase_add_loop_test(t, decode_groups, 0, n);
+	tcase_add_loop_test(t, blocks, 0, n);
+	tcase_add_loop_test(t, decode_long, 0, n);
+	tcase_add_loop_test(t, decode_splits, 0, n);
+	tcase_add_loop_test(t, large_logits, 0, n);
+	tcase_add_loop_test(t, flat, 0, n);
+	tcase_add_loop_test(t, prefill_prefixes, 0, n);
+	tcase_add_loop_test(t, prefill_edges, 0, n);
+	tcase_add_loop_test(t, prefill_groups, 0, n);
+	tcase_add_loop_test(t, repeats, 0, n);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+UNIT_MAIN
