@@ -8,7 +8,8 @@ libmckernels_a_SOURCES = \
 	%D%/cuda/launch.h \
 	%D%/dtype.h \
 	%D%/kv_layout.h \
-	%D%/ops.c %D%/ops.h
+	%D%/ops.c %D%/ops.h \
+	%D%/work.c %D%/work.h
 
 KERNEL_BACKENDS = cuda
 nodist_libmckernels_a_SOURCES = %D%/backend_registry.c

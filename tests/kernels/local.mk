@@ -3,9 +3,12 @@
 KERNEL_TESTS = \
 	%D%/test_attention \
 	%D%/test_elementwise
+# What needs no device, and so runs once.
+KERNEL_HOST_TESTS = \
+	%D%/test_work
 if HAVE_CHECK
-check_PROGRAMS += $(KERNEL_TESTS)
-TESTS += $(KERNEL_TESTS)
+check_PROGRAMS += $(KERNEL_TESTS) $(KERNEL_HOST_TESTS)
+TESTS += $(KERNEL_TESTS) $(KERNEL_HOST_TESTS)
 endif
 check_LIBRARIES += libmckerneltest.a
 libmckerneltest_a_SOURCES = \
@@ -15,3 +18,4 @@ libmckerneltest_a_SOURCES = \
 MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_work_LDADD = $(MC_KERNEL_TEST_LIBS)

@@ -24,7 +24,7 @@ grep_tree()
 	(cd "$1" && tr '\n' '\0' <"$tap_dir/list" | xargs -0 grep -InHE -e "$2" -- /dev/null) || :
 }
 
-home='(^|[^A-Za-z0-9_.}])/(work|root|home)(/|[^-A-Za-z0-9_/]|$)'
+home='(^|[^A-Za-z0-9_.}%])/(work|root|home)(/|[^-A-Za-z0-9_/]|$)'
 beside='(^|[^A-Za-z0-9_])shared/'
 hosts='(deb|security|ftp)[a-z.]*\.debian\.org|archive\.ubuntu\.com|registry\.npmjs|pypi\.org|pythonhosted\.org|static\.crates\.io|proxy\.golang\.org|conda\.anaconda'
 notes='DESIGN\.md|RECIPES\.md|SYSTEM\.md|PROVENANCE\.md|issues? (show|list|#?[0-9])|(this|previous|earlier|next|parallel) (session|helper)s? (of|will|did|has|work)|[Bb]rief\.md|as an AI|language model wrote'
