@@ -28,13 +28,20 @@ KERNELS_CUH = \
 EXTRA_LIBRARIES += libmckernels_cuda.a
 libmckernels_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
-	%D%/cuda/activation.cu
+	%D%/cuda/activation.cu \
+	%D%/cuda/backend.c \
+	%D%/cuda/device.c \
+	%D%/cuda/errors.c \
+	%D%/cuda/gemm.c \
+	%D%/cuda/host.h \
+	%D%/cuda/stream.c
 
-libmckernels_a_SOURCES += %D%/cuda/absent.c
 MC_KERNEL_LIBS = libmckernels.a
 if HAVE_CUDA
 noinst_LIBRARIES += libmckernels_cuda.a
 MC_KERNEL_LIBS += libmckernels_cuda.a libmckernels.a
+else
+libmckernels_a_SOURCES += %D%/cuda/absent.c
 endif
 MC_KERNEL_LIBS += libmooncake.a $(CBLAS_LIBS) $(JANSSON_LIBS) $(ZSTD_LIBS) $(XXHASH_LIBS)
 if HAVE_CUDA

@@ -1,0 +1,43 @@
+/* The CUDA backend's table; operators that are one kernel each are queued from here. */
+#include <assert.h>
+
+#include "kernels/cuda/host.h"
+#include "kernels/cuda/launch.h"
+
+/* An operator that is mc_cuda_NAME(stream, arguments) of launch.h. */
+#define OPERATOR(name, arguments, format)                                                                    \
+	static void name(struct mc_stream *s, const struct arguments *a)                                     \
+	{                                                                                                    \
+		arguments##_check(a);                                                                        \
+		assert((format) == MC_BF16 || (format) == MC_F16);                                           \
+		mc_cuda_use(s->dev);                                                                         \
+		mc_cuda_queued(s, #name, mc_cuda_##name(s->cu, a));                                          \
+	}
+
+OPERATOR(swiglu, mc_swiglu, a->dtype)
+
+const struct mc_backend mc_backend_cuda = {
+    .name = "cuda",
+    .summary = "NVIDIA GPUs of compute capability 8.0 and higher, in bf16 and f16",
+    .dtypes = 1u << MC_BF16 | 1u << MC_F16,
+    .count = mc_cuda_count,
+    .device_open = mc_cuda_device_open,
+    .device_close = mc_cuda_device_close,
+    .device_info = mc_cuda_device_info,
+    .peer_enable = mc_cuda_peer_enable,
+    .alloc = mc_cuda_alloc,
+    .release = mc_cuda_release,
+    .stream_open = mc_cuda_stream_open,
+    .stream_close = mc_cuda_stream_close,
+    .stream_sync = mc_cuda_stream_sync,
+    .event_open = mc_cuda_event_open,
+    .event_close = mc_cuda_event_close,
+    .event_record = mc_cuda_event_record,
+    .event_wait = mc_cuda_event_wait,
+    .event_done = mc_cuda_event_done,
+    .event_seconds = mc_cuda_event_seconds,
+    .copy = mc_cuda_copy,
+    .fill = mc_cuda_fill,
+    .gemm = mc_cuda_gemm,
+    .swiglu = swiglu,
+};
