@@ -31,9 +31,14 @@ libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
 	%D%/cuda/activation.cu \
 	%D%/cuda/backend.c \
 	%D%/cuda/device.c \
+	%D%/cuda/embed.cu \
 	%D%/cuda/errors.c \
 	%D%/cuda/gemm.c \
 	%D%/cuda/host.h \
+	%D%/cuda/kv_pages.cu \
+	%D%/cuda/norm.cu \
+	%D%/cuda/rope.cu \
+	%D%/cuda/sample.cu \
 	%D%/cuda/stream.c
 
 MC_KERNEL_LIBS = libmckernels.a
