@@ -74,16 +74,35 @@ static int list_sinks(void)
 	return MC_OK;
 }
 
+/* What sets a shape apart from a dense one of grouped queries. */
+static void apart(const struct mc_shape *s, char *text, size_t n)
+{
+	int at = 0;
+
+	text[0] = 0;
+	if (s->experts)
+		at =
+		    snprintf(text, n, "; %" PRId64 " of %" PRId64 " experts%s, %.1f G active",
+			     s->experts_per_token, s->experts, s->shared_experts ? " beside shared ones" : "",
+			     mc_shape_active_params(s) / 1e9);
+	if (s->kv_lora_rank)
+		snprintf(text + at, n - (size_t)at, "; latent KV of %" PRId64 " + %" PRId64, s->kv_lora_rank,
+			 s->rope_head_dim);
+}
+
 static int list_models(void)
 {
-	char kv[MC_GROUPED];
+	char kv[MC_GROUPED], more[128];
 
 	printf("model\n");
-	for (const struct mc_shape *s = mc_shapes; s->name[0]; s++)
-		printf("  %-18s %3" PRId64 " layers, hidden %5" PRId64 ", %2" PRId64 " heads, %2" PRId64
-		       " KV heads, FFN %5" PRId64 "; %5.1f G parameters, %7s B of KV a token\n",
+	for (const struct mc_shape *s = mc_shapes; s->name[0]; s++) {
+		apart(s, more, sizeof more);
+		printf("  %-18s %3" PRId64 " layers, hidden %5" PRId64 ", %3" PRId64 " heads, %3" PRId64
+		       " KV heads, FFN %5" PRId64 "; %5.1f G parameters, %9s B of KV a token%s\n",
 		       s->name, s->layers, s->hidden, s->heads, s->kv_heads, s->ffn, mc_shape_params(s) / 1e9,
-		       mc_text_grouped(mc_shape_kv_bytes_per_token(s), kv));
+		       mc_text_grouped(mc_shape_kv_bytes_per_token(s), kv), more);
+	}
+	printf("  Any other: the path of its config.json, or an object (mooncake-scenario(5)).\n");
 	return MC_OK;
 }
 

@@ -100,7 +100,8 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 	const char *folder = set_by_option(setup, "trace.path") ? NULL : setup->path;
 	int rc;
 
-	rc = mc_shape_from_json(&sim->shape, s->model, err);
+	rc = mc_shape_from_json(&sim->shape, s->model, set_by_option(setup, "model") ? NULL : setup->path,
+				err);
 	if (rc)
 		return bad_model(setup, err);
 	rc = mc_profile_load(&sim->profile, s->hardware, err);

@@ -32,14 +32,19 @@ static json_t *range(const struct mc_range *r)
 			 (json_int_t)r->context_max, "batch_max", (json_int_t)r->batch_max);
 }
 
+/* What every shape has, and what this one has beyond it. */
 static json_t *shape_object(const struct mc_shape *s)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "layers", (json_int_t)s->layers,
-			 "hidden", (json_int_t)s->hidden, "heads", (json_int_t)s->heads, "kv_heads",
-			 (json_int_t)s->kv_heads, "head_dim", (json_int_t)s->head_dim, "ffn",
-			 (json_int_t)s->ffn, "vocab", (json_int_t)s->vocab, "weight_bytes_per_param",
-			 (json_int_t)s->weight_bytes_per_param, "kv_bytes_per_value",
-			 (json_int_t)s->kv_bytes_per_value);
+	json_t *o = json_object();
+
+	for (const struct mc_shape_key *k = mc_shape_keys; k->key; k++) {
+		int64_t v;
+
+		memcpy(&v, (const char *)s + k->offset, sizeof v);
+		if (k->required || v)
+			json_object_set_new(o, k->key, json_integer(v));
+	}
+	return o;
 }
 
 static json_t *points(const struct mc_fit *f, const struct mc_samples *s, bool decode)

@@ -28,7 +28,7 @@ static int header_model(struct mc_samples *s, const char *value, struct mc_err *
 
 	if (!v)
 		return mc_err_set(err, MC_USAGE, "is no JSON object: %s", je.text);
-	rc = mc_shape_from_json(&s->shape, v, err);
+	rc = mc_shape_from_json(&s->shape, v, NULL, err);
 	json_decref(v);
 	return rc;
 }

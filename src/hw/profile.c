@@ -101,7 +101,12 @@ static bool measured_same(const struct mc_measured *a, const struct mc_measured 
 	       a->heads == b->heads && a->kv_heads == b->kv_heads && a->head_dim == b->head_dim &&
 	       a->ffn == b->ffn && a->vocab == b->vocab &&
 	       a->weight_bytes_per_param == b->weight_bytes_per_param &&
-	       a->kv_bytes_per_value == b->kv_bytes_per_value;
+	       a->kv_bytes_per_value == b->kv_bytes_per_value && a->tied_embeddings == b->tied_embeddings &&
+	       a->qkv_bias == b->qkv_bias && a->experts == b->experts &&
+	       a->experts_per_token == b->experts_per_token && a->shared_experts == b->shared_experts &&
+	       a->expert_ffn == b->expert_ffn && a->dense_layers == b->dense_layers &&
+	       a->kv_lora_rank == b->kv_lora_rank && a->q_lora_rank == b->q_lora_rank &&
+	       a->rope_head_dim == b->rope_head_dim && a->v_head_dim == b->v_head_dim;
 }
 
 /* An error inside an entry: its place is in text of our own making, so only its key says where. */

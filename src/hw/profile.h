@@ -32,6 +32,8 @@ struct mc_measured {
 	/* the shape, as in model/shape.h */
 	int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, weight_bytes_per_param,
 	    kv_bytes_per_value;
+	int64_t tied_embeddings, qkv_bias, experts, experts_per_token, shared_experts, expert_ffn,
+	    dense_layers, kv_lora_rank, q_lora_rank, rope_head_dim, v_head_dim;
 	double prefill_a_s, prefill_b_s, prefill_c_s, prefill_load_s; /* see model/cost.h */
 	double decode_base_s, decode_context_s;
 	struct mc_range fit;                            /* what was measured */

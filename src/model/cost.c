@@ -22,6 +22,17 @@ static void measured_shape(struct mc_shape *s, const struct mc_measured *m)
 	s->vocab = m->vocab;
 	s->weight_bytes_per_param = m->weight_bytes_per_param;
 	s->kv_bytes_per_value = m->kv_bytes_per_value;
+	s->tied_embeddings = m->tied_embeddings;
+	s->qkv_bias = m->qkv_bias;
+	s->experts = m->experts;
+	s->experts_per_token = m->experts_per_token;
+	s->shared_experts = m->shared_experts;
+	s->expert_ffn = m->expert_ffn;
+	s->dense_layers = m->dense_layers;
+	s->kv_lora_rank = m->kv_lora_rank;
+	s->q_lora_rank = m->q_lora_rank;
+	s->rope_head_dim = m->rope_head_dim;
+	s->v_head_dim = m->v_head_dim;
 }
 
 const struct mc_measured *mc_cost_measured(const struct mc_profile *profile, const struct mc_shape *shape)

@@ -1,7 +1,9 @@
 libmooncake_a_SOURCES += \
+	%D%/config.c \
 	%D%/cost.c %D%/cost.h \
 	%D%/mixed.h \
 	%D%/pipeline.c %D%/pipeline.h \
 	%D%/roofline.c %D%/roofline.h \
 	%D%/shape.c %D%/shape.h \
+	%D%/shape_json.c \
 	%D%/shapes.c

@@ -1,30 +1,83 @@
 #include "model/shape.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 int64_t mc_shape_kv_bytes_per_token(const struct mc_shape *s)
 {
-	return 2 * s->layers * s->kv_heads * s->head_dim * s->kv_bytes_per_value;
+	int64_t values = s->kv_lora_rank ? s->kv_lora_rank + s->rope_head_dim : 2 * s->kv_heads * s->head_dim;
+
+	return s->layers * values * s->kv_bytes_per_value;
 }
 
-/* Parameters of the matrices of one layer: query and output, key and value, gate, up and down. */
-static double shape_layer_matrices(const struct mc_shape *s)
+/* Widths of a head's query and key, and of its value. */
+static double key_dim(const struct mc_shape *s)
 {
-	double hidden = (double)s->hidden;
-	double q = (double)(s->heads * s->head_dim);
-	double kv = (double)(s->kv_heads * s->head_dim);
+	return (double)(s->head_dim + s->rope_head_dim);
+}
 
-	return hidden * (2 * q + 2 * kv + 3 * (double)s->ffn);
+static double value_dim(const struct mc_shape *s)
+{
+	return (double)(s->v_head_dim ? s->v_head_dim : s->head_dim);
+}
+
+/* Parameters of the matrices of one layer's attention: query, key and value, output. */
+static double attention_matrices(const struct mc_shape *s)
+{
+	double hidden = (double)s->hidden, heads = (double)s->heads;
+	double latent = (double)s->kv_lora_rank, q_latent = (double)s->q_lora_rank;
+	double query = heads * key_dim(s), kv;
+
+	if (!s->kv_lora_rank)
+		kv = 2 * hidden * (double)(s->kv_heads * s->head_dim);
+	else
+		kv = hidden * (latent + (double)s->rope_head_dim) +
+		     latent * heads * ((double)s->head_dim + value_dim(s));
+	return (s->q_lora_rank ? q_latent * (hidden + query) : hidden * query) + kv +
+	       heads * value_dim(s) * hidden;
+}
+
+/* Parameters of the FFNs and routers of all layers, of which a token uses those of `used` experts where a
+ * router picks. */
+static double ffn_matrices(const struct mc_shape *s, int64_t used)
+{
+	double hidden = (double)s->hidden, layers = (double)s->layers, dense = (double)s->dense_layers;
+	double ffn = 3 * hidden * (double)s->ffn;
+
+	if (!s->experts)
+		return layers * ffn;
+	return dense * ffn +
+	       (layers - dense) * (3 * hidden * (double)((used + s->shared_experts) * s->expert_ffn) +
+				   hidden * (double)s->experts);
+}
+
+static double layer_matrices(const struct mc_shape *s, int64_t used)
+{
+	return (double)s->layers * attention_matrices(s) + ffn_matrices(s, used);
+}
+
+/* Norms and biases of all layers, and the last norm. */
+static double vectors(const struct mc_shape *s)
+{
+	double bias = s->qkv_bias ? (double)((s->heads + 2 * s->kv_heads) * s->head_dim) : 0;
+
+	return (double)s->layers * ((double)(2 * s->hidden + s->kv_lora_rank + s->q_lora_rank) + bias) +
+	       (double)s->hidden;
+}
+
+static double table(const struct mc_shape *s)
+{
+	return (double)s->vocab * (double)s->hidden;
 }
 
 double mc_shape_params(const struct mc_shape *s)
 {
-	double hidden = (double)s->hidden;
+	return layer_matrices(s, s->experts) + vectors(s) + (s->tied_embeddings ? 1 : 2) * table(s);
+}
 
-	return (double)s->layers * (shape_layer_matrices(s) + 2 * hidden) + 2 * (double)s->vocab * hidden +
-	       hidden;
+double mc_shape_active_params(const struct mc_shape *s)
+{
+	return layer_matrices(s, s->experts_per_token) + vectors(s) + (s->tied_embeddings ? 1 : 2) * table(s);
 }
 
 double mc_shape_weight_bytes(const struct mc_shape *s)
@@ -34,23 +87,24 @@ double mc_shape_weight_bytes(const struct mc_shape *s)
 
 double mc_shape_pass_bytes(const struct mc_shape *s)
 {
-	return (mc_shape_params(s) - (double)s->vocab * (double)s->hidden) *
+	/* A tied table is read whole, as the output head. */
+	return (mc_shape_active_params(s) - (s->tied_embeddings ? 0 : table(s))) *
 	       (double)s->weight_bytes_per_param;
 }
 
 double mc_shape_dense_flops_per_token(const struct mc_shape *s)
 {
-	return 2 * (double)s->layers * shape_layer_matrices(s);
+	return 2 * layer_matrices(s, s->experts_per_token);
 }
 
 double mc_shape_head_flops(const struct mc_shape *s)
 {
-	return 2 * (double)s->vocab * (double)s->hidden;
+	return 2 * table(s);
 }
 
 double mc_shape_pair_flops(const struct mc_shape *s)
 {
-	return 4 * (double)s->layers * (double)(s->heads * s->head_dim);
+	return 2 * (double)s->layers * (double)s->heads * (key_dim(s) + value_dim(s));
 }
 
 double mc_shape_attention_flops(const struct mc_shape *s, double n, double p)
@@ -58,164 +112,79 @@ double mc_shape_attention_flops(const struct mc_shape *s, double n, double p)
 	return mc_shape_pair_flops(s) * (n * (n + 1) - p * (p + 1)) / 2;
 }
 
+/* Bounds keep every product of the counts below 2^63. */
+#define AT(field) offsetof(struct mc_shape, field)
+const struct mc_shape_key mc_shape_keys[] = {
+    {"layers", AT(layers), 1, 10000, true},
+    {"hidden", AT(hidden), 1, 1000000, true},
+    {"heads", AT(heads), 1, 10000, true},
+    {"kv_heads", AT(kv_heads), 1, 10000, true},
+    {"head_dim", AT(head_dim), 1, 10000, true},
+    {"ffn", AT(ffn), 1, 10000000, true},
+    {"vocab", AT(vocab), 1, 100000000, true},
+    {"weight_bytes_per_param", AT(weight_bytes_per_param), 1, 4, true},
+    {"kv_bytes_per_value", AT(kv_bytes_per_value), 1, 4, true},
+    {"tied_embeddings", AT(tied_embeddings), 0, 1, false},
+    {"qkv_bias", AT(qkv_bias), 0, 1, false},
+    {"experts", AT(experts), 0, 100000, false},
+    {"experts_per_token", AT(experts_per_token), 0, 100000, false},
+    {"shared_experts", AT(shared_experts), 0, 1000, false},
+    {"expert_ffn", AT(expert_ffn), 0, 10000000, false},
+    {"dense_layers", AT(dense_layers), 0, 10000, false},
+    {"kv_lora_rank", AT(kv_lora_rank), 0, 100000, false},
+    {"q_lora_rank", AT(q_lora_rank), 0, 100000, false},
+    {"rope_head_dim", AT(rope_head_dim), 0, 10000, false},
+    {"v_head_dim", AT(v_head_dim), 0, 10000, false},
+    {0},
+};
+
 bool mc_shape_same_compute(const struct mc_shape *a, const struct mc_shape *b)
 {
-	return a->layers == b->layers && a->hidden == b->hidden && a->heads == b->heads &&
-	       a->kv_heads == b->kv_heads && a->head_dim == b->head_dim && a->ffn == b->ffn &&
-	       a->vocab == b->vocab && a->weight_bytes_per_param == b->weight_bytes_per_param;
+	struct mc_shape x = *a;
+
+	memcpy(x.name, b->name, sizeof x.name);
+	x.kv_bytes_per_value = b->kv_bytes_per_value;
+	for (const struct mc_shape_key *k = mc_shape_keys; k->key; k++)
+		if (memcmp((const char *)&x + k->offset, (const char *)b + k->offset, sizeof(int64_t)))
+			return false;
+	return true;
+}
+
+bool mc_shape_is_dense(const struct mc_shape *s)
+{
+	return !s->experts && !s->kv_lora_rank;
 }
 
 const struct mc_shape *mc_shape_find(const char *name)
 {
-	const struct mc_shape *s;
-
-	for (s = mc_shapes; s->name[0]; s++)
+	for (const struct mc_shape *s = mc_shapes; s->name[0]; s++)
 		if (!strcmp(s->name, name))
 			return s;
 	return NULL;
 }
 
-static int shape_named(struct mc_shape *s, const char *name, struct mc_err *err)
+int mc_shape_check(const struct mc_shape *s, struct mc_err *err)
 {
-	const struct mc_shape *found = mc_shape_find(name), *i;
-	char known[256] = "";
+	const char *key = NULL, *what = NULL;
 
-	if (found) {
-		*s = *found;
-		return 0;
-	}
-	for (i = mc_shapes; i->name[0]; i++) {
-		size_t at = strlen(known);
-
-		snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", i->name);
-	}
-	return mc_err_set(err, MC_USAGE, "no model is named '%.64s'; expected one of %s, or an object", name,
-			  known);
-}
-
-/* Bounds keep every product of the counts below 2^63. */
-static const struct shape_key {
-	const char *key;
-	size_t offset;
-	int64_t max;
-} shape_keys[] = {
-    {"layers", offsetof(struct mc_shape, layers), 10000},
-    {"hidden", offsetof(struct mc_shape, hidden), 1000000},
-    {"heads", offsetof(struct mc_shape, heads), 10000},
-    {"kv_heads", offsetof(struct mc_shape, kv_heads), 10000},
-    {"head_dim", offsetof(struct mc_shape, head_dim), 10000},
-    {"ffn", offsetof(struct mc_shape, ffn), 10000000},
-    {"vocab", offsetof(struct mc_shape, vocab), 100000000},
-    {"weight_bytes_per_param", offsetof(struct mc_shape, weight_bytes_per_param), 4},
-    {"kv_bytes_per_value", offsetof(struct mc_shape, kv_bytes_per_value), 4},
-};
-
-#define SHAPE_KEYS     (sizeof shape_keys / sizeof *shape_keys)
-#define SHAPE_REQUIRED (SHAPE_KEYS - 2) /* the precisions have defaults */
-
-static int64_t *shape_at(struct mc_shape *s, const struct shape_key *k)
-{
-	return (int64_t *)(void *)((char *)s + k->offset);
-}
-
-static int shape_bad(struct mc_err *err, const char *key, const char *what)
-{
-	mc_err_set(err, MC_USAGE, "%s", what);
-	mc_err_at(err, NULL, 0, 0, key);
-	return MC_USAGE;
-}
-
-static int shape_dtype(int64_t *bytes, const char *key, const json_t *v, struct mc_err *err)
-{
-	static const struct {
-		const char *name;
-		int64_t bytes;
-	} types[] = {{"bf16", 2}, {"fp16", 2}, {"int8", 1}, {"fp8", 1}};
-	size_t i;
-
-	for (i = 0; json_is_string(v) && i < sizeof types / sizeof *types; i++)
-		if (!strcmp(json_string_value(v), types[i].name)) {
-			*bytes = types[i].bytes;
-			return 0;
-		}
-	return shape_bad(err, key, "is no known precision; expected bf16, fp16, int8 or fp8");
-}
-
-static int shape_number(struct mc_shape *s, const char *key, const json_t *v, struct mc_err *err)
-{
-	size_t i;
-
-	for (i = 0; i < SHAPE_KEYS; i++) {
-		if (strcmp(key, shape_keys[i].key))
-			continue;
-		if (!json_is_integer(v) || json_integer_value(v) < 1 ||
-		    json_integer_value(v) > shape_keys[i].max) {
-			mc_err_set(err, MC_USAGE, "is not an integer from 1 to %lld",
-				   (long long)shape_keys[i].max);
-			mc_err_at(err, NULL, 0, 0, key);
-			return MC_USAGE;
-		}
-		*shape_at(s, &shape_keys[i]) = json_integer_value(v);
-		return 0;
-	}
-	return shape_bad(err, key, "is not a key of a model shape; see 'mooncake list models'");
-}
-
-static int shape_check(struct mc_shape *s, const json_t *o, struct mc_err *err)
-{
-	size_t i;
-
-	for (i = 0; i < SHAPE_REQUIRED; i++)
-		if (!*shape_at(s, &shape_keys[i]))
-			return shape_bad(err, shape_keys[i].key,
-					 "is missing; a shape without \"base\" needs it");
 	if (s->heads % s->kv_heads)
-		return shape_bad(err, "kv_heads", "does not divide heads");
-	if (json_object_get(o, "kv_dtype") && json_object_get(o, "kv_bytes_per_value"))
-		return shape_bad(err, "kv_dtype", "says the same as kv_bytes_per_value; give one of them");
-	if (json_object_get(o, "weight_dtype") && json_object_get(o, "weight_bytes_per_param"))
-		return shape_bad(err, "weight_dtype",
-				 "says the same as weight_bytes_per_param; give one of them");
-	return 0;
-}
-
-int mc_shape_from_json(struct mc_shape *s, const json_t *name_or_object, struct mc_err *err)
-{
-	/* jansson iterates over non-const objects only; nothing is changed. */
-	json_t *o = (json_t *)(uintptr_t)name_or_object, *v;
-	const char *key;
-	int rc = 0;
-
-	memset(s, 0, sizeof *s);
-	if (json_is_string(o))
-		return shape_named(s, json_string_value(o), err);
-	if (!json_is_object(o))
-		return mc_err_set(err, MC_USAGE, "a model is neither a name nor an object");
-	snprintf(s->name, sizeof s->name, "custom");
-	s->weight_bytes_per_param = s->kv_bytes_per_value = 2;
-	v = json_object_get(o, "base");
-	if (v && !json_is_string(v))
-		return shape_bad(err, "base", "is not the name of a model");
-	if (v && (rc = shape_named(s, json_string_value(v), err)))
-		return mc_err_at(err, NULL, 0, 0, "base"), rc;
-	json_object_foreach(o, key, v)
-	{
-		if (!strcmp(key, "base"))
-			continue;
-		if (!strcmp(key, "name")) {
-			if (!json_is_string(v) || !json_string_length(v) ||
-			    json_string_length(v) >= sizeof s->name)
-				return shape_bad(err, key, "is not a name of 1 to 63 characters");
-			snprintf(s->name, sizeof s->name, "%s", json_string_value(v));
-		} else if (!strcmp(key, "kv_dtype")) {
-			rc = shape_dtype(&s->kv_bytes_per_value, key, v, err);
-		} else if (!strcmp(key, "weight_dtype")) {
-			rc = shape_dtype(&s->weight_bytes_per_param, key, v, err);
-		} else {
-			rc = shape_number(s, key, v, err);
-		}
-		if (rc)
-			return rc;
-	}
-	return shape_check(s, o, err);
+		key = "kv_heads", what = "does not divide heads";
+	else if (s->kv_lora_rank && (!s->rope_head_dim || !s->v_head_dim))
+		key = "kv_lora_rank",
+		what = "is latent attention; expected rope_head_dim and v_head_dim with it";
+	else if (!s->kv_lora_rank && (s->q_lora_rank || s->rope_head_dim || s->v_head_dim))
+		key = "kv_lora_rank",
+		what = "is missing; q_lora_rank, rope_head_dim and v_head_dim are of latent attention";
+	else if (s->experts && (!s->experts_per_token || !s->expert_ffn || s->experts_per_token > s->experts))
+		key = "experts",
+		what = "are there; expected experts_per_token, at most as many, and expert_ffn with them";
+	else if (!s->experts &&
+		 (s->experts_per_token || s->shared_experts || s->expert_ffn || s->dense_layers))
+		key = "experts", what = "is missing; other keys are of a mixture of experts";
+	else if (s->dense_layers > s->layers)
+		key = "dense_layers", what = "is more than layers";
+	if (!key)
+		return MC_OK;
+	mc_err_set(err, MC_USAGE, "%s", what);
+	return mc_err_at(err, NULL, 0, 0, key);
 }
