@@ -115,7 +115,9 @@ struct mc_backend {
 	 * the device. */
 	void (*attention_decode)(struct mc_stream *s, const struct mc_attention *a);
 
-	/* Devices (1 to 8) that reduce together; max_bytes of a buffer. The array is copied. */
+	/* Devices (1 to 8, each once) that reduce together, and can reach each other's memory (MC_NOHW: they
+	 * can't); max_bytes of a buffer. The array is copied. Reductions of one communicator follow each
+	 * other on each device: on one stream, or with events between. */
 	int (*comm_open)(struct mc_comm **out, struct mc_device *const *d, int ranks, size_t max_bytes,
 			 struct mc_err *err);
 	void (*comm_close)(struct mc_comm *c);

@@ -29,7 +29,9 @@ EXTRA_LIBRARIES += libmckernels_cuda.a
 libmckernels_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
 	%D%/cuda/activation.cu \
+	%D%/cuda/all_reduce.cu \
 	%D%/cuda/backend.c \
+	%D%/cuda/comm.c \
 	%D%/cuda/device.c \
 	%D%/cuda/embed.cu \
 	%D%/cuda/errors.c \

@@ -40,4 +40,7 @@ const struct mc_backend mc_backend_cuda = {
     .fill = mc_cuda_fill,
     .gemm = mc_cuda_gemm,
     .swiglu = swiglu,
+    .comm_open = mc_cuda_comm_open,
+    .comm_close = mc_cuda_comm_close,
+    .all_reduce = mc_cuda_comm_all_reduce,
 };

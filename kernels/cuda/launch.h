@@ -27,6 +27,25 @@ int mc_cuda_attention_prefill(struct CUstream_st *s, const struct mc_attention *
 size_t mc_cuda_attention_decode_scratch(const struct mc_attention *a, int units);
 int mc_cuda_attention_decode(struct CUstream_st *s, const struct mc_attention *a, int units);
 
+/* Ranks of an all-reduce, and blocks of its kernel, at most. */
+enum { MC_REDUCE_RANKS = 8, MC_REDUCE_BLOCKS = 36 };
+
+/* One rank's part of an all-reduce; its arrays are indexed by rank, and point to memory that all can reach.
+ */
+struct mc_cuda_reduce {
+	void *buffer[MC_REDUCE_RANKS];
+	uint32_t *flag[MC_REDUCE_RANKS]; /* [MC_REDUCE_BLOCKS][MC_REDUCE_RANKS], zeros at first */
+	void *slots[MC_REDUCE_RANKS];    /* one shot: [ranks][slot_chunks] of 16 bytes */
+	int64_t chunks;                  /* of 16 bytes in a buffer */
+	int64_t slot_chunks;             /* 0: two shots */
+	int rank, ranks;
+	int blocks;     /* of the kernel, at most; the same in all ranks */
+	uint32_t epoch; /* number of its first meeting; two shots have another one after it */
+	enum mc_dtype dtype;
+};
+
+int mc_cuda_all_reduce(struct CUstream_st *s, const struct mc_cuda_reduce *a);
+
 #ifdef __cplusplus
 }
 #endif

@@ -120,6 +120,12 @@ static __device__ inline void mc_spin(void)
 	__nanosleep(20);
 }
 
+/* End the kernel with an error, which the stream's sync tells. */
+static __device__ inline void mc_trap(void)
+{
+	asm volatile("trap;\n");
+}
+
 #endif
 
 /* Sum or maximum over the warp, in all its lanes, in one order. */
