@@ -4,7 +4,7 @@
 #include "kernels/cuda/host.h"
 #include "kernels/cuda/launch.h"
 
-/* An operator that is mc_cuda_NAME(stream, arguments) of launch.h. */
+/* An operator that is mc_cuda_NAME(stream, arguments) of launch.h; format: of its 16-bit arrays. */
 #define OPERATOR(name, arguments, format)                                                                    \
 	static void name(struct mc_stream *s, const struct arguments *a)                                     \
 	{                                                                                                    \
@@ -14,7 +14,13 @@
 		mc_cuda_queued(s, #name, mc_cuda_##name(s->cu, a));                                          \
 	}
 
+OPERATOR(norm, mc_norm, a->dtype)
+OPERATOR(rope, mc_rope, a->dtype)
 OPERATOR(swiglu, mc_swiglu, a->dtype)
+OPERATOR(embed, mc_embed, a->dtype)
+OPERATOR(sample, mc_sample, MC_BF16) /* logits are f32 */
+OPERATOR(kv_scatter, mc_kv_rows, a->pages.layout.dtype)
+OPERATOR(kv_gather, mc_kv_rows, a->pages.layout.dtype)
 
 const struct mc_backend mc_backend_cuda = {
     .name = "cuda",
@@ -39,7 +45,13 @@ const struct mc_backend mc_backend_cuda = {
     .copy = mc_cuda_copy,
     .fill = mc_cuda_fill,
     .gemm = mc_cuda_gemm,
+    .norm = norm,
+    .rope = rope,
     .swiglu = swiglu,
+    .embed = embed,
+    .sample = sample,
+    .kv_scatter = kv_scatter,
+    .kv_gather = kv_gather,
     .comm_open = mc_cuda_comm_open,
     .comm_close = mc_cuda_comm_close,
     .all_reduce = mc_cuda_comm_all_reduce,
