@@ -2,13 +2,18 @@
 # never hold GSL. CUDA's host code and kernels are libmckernels_cuda.a; without CUDA absent.c stands for them.
 noinst_LIBRARIES += libmckernels.a
 # Nothing here must be the same bytes everywhere; it must be fast.
-libmckernels_a_CFLAGS = $(MC_CFLAGS) -ffp-contract=fast $(MC_SAN) $(CBLAS_CFLAGS)
+libmckernels_a_CFLAGS = $(MC_CFLAGS) -ffp-contract=fast $(MC_SAN) $(CBLAS_CFLAGS) $(JANSSON_CFLAGS)
 libmckernels_a_SOURCES = \
 	%D%/backend.c %D%/backend.h \
 	%D%/cuda/launch.h \
 	%D%/dtype.h \
 	%D%/kv_layout.h \
+	%D%/llama_config.c \
+	%D%/llama_shape.c %D%/llama_shape.h \
 	%D%/ops.c %D%/ops.h \
+	%D%/safetensors.c %D%/safetensors.h \
+	%D%/safetensors_index.c %D%/safetensors_internal.h \
+	%D%/weights.c %D%/weights.h \
 	%D%/work.c %D%/work.h
 
 KERNEL_BACKENDS = cuda

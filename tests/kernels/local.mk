@@ -5,6 +5,8 @@ KERNEL_TESTS = \
 	%D%/test_elementwise
 # What needs no device, and so runs once.
 KERNEL_HOST_TESTS = \
+	%D%/test_llama_shape \
+	%D%/test_safetensors \
 	%D%/test_work
 if HAVE_CHECK
 check_PROGRAMS += $(KERNEL_TESTS) $(KERNEL_HOST_TESTS)
@@ -13,9 +15,12 @@ endif
 check_LIBRARIES += libmckerneltest.a
 libmckerneltest_a_SOURCES = \
 	%D%/naive_attention.c %D%/naive_attention.h \
+	%D%/naive_llama.c %D%/naive_llama.h \
 	%D%/paged_batch.c %D%/paged_batch.h \
 	%D%/rig.c %D%/rig.h
 MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_llama_shape_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_safetensors_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_work_LDADD = $(MC_KERNEL_TEST_LIBS)
