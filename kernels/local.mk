@@ -35,6 +35,7 @@ libmckernels_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
 	%D%/cuda/activation.cu \
 	%D%/cuda/all_reduce.cu \
+	%D%/cuda/attention_prefill.cu \
 	%D%/cuda/backend.c \
 	%D%/cuda/comm.c \
 	%D%/cuda/device.c \

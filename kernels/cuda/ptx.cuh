@@ -128,6 +128,14 @@ static __device__ inline void mc_trap(void)
 
 #endif
 
+/* x, of which the compiler knows nothing: what is computed from it in a loop is not kept in registers from
+ * outside of it. */
+static __device__ inline int mc_opaque(int x)
+{
+	asm volatile("" : "+r"(x));
+	return x;
+}
+
 /* Sum or maximum over the warp, in all its lanes, in one order. */
 static __device__ inline float mc_warp_sum(float x)
 {

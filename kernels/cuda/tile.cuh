@@ -22,6 +22,18 @@ template <int D> static __device__ inline int mc_tile_at(int row, int chunk)
 	return row * 2 * D + ((chunk ^ (row & 7)) << 4);
 }
 
+/* n / d for 0 <= n < 2^26, 1 <= d <= 32, as a product with d's inverse, 2^31 / d rounded up: too large by
+ * less than n d / 2^31 < 1 of a d-th, and so exact. */
+static inline uint32_t mc_inverse(int d)
+{
+	return (uint32_t)(((UINT64_C(1) << 31) + (uint32_t)d - 1) / (uint32_t)d);
+}
+
+static __device__ inline int mc_divide(int n, uint32_t inverse)
+{
+	return (int)((uint64_t)(2 * (uint32_t)n) * inverse >> 32);
+}
+
 /* The pages of one layer, as kernels take them. */
 struct mc_kv_source {
 	const unsigned char *layer; /* the layer's part of block 0 */
@@ -29,7 +41,7 @@ struct mc_kv_source {
 	size_t v_offset; /* from a head's K to its V */
 	const int32_t *table;
 	int table_stride, block_steps;
-	uint32_t inverse; /* of block_steps: 2^31 / block_steps, rounded up */
+	uint32_t inverse; /* of block_steps */
 };
 
 static inline struct mc_kv_source mc_kv_source_of(const struct mc_pages *p)
@@ -43,21 +55,17 @@ static inline struct mc_kv_source mc_kv_source_of(const struct mc_pages *p)
 	s.table = p->table;
 	s.table_stride = p->table_stride;
 	s.block_steps = p->layout.block_tokens / 16;
-	s.inverse = (uint32_t)(((UINT64_C(1) << 31) + (uint32_t)s.block_steps - 1) / (uint32_t)s.block_steps);
+	s.inverse = mc_inverse(s.block_steps);
 	return s;
 }
 
-/*
- * Where the K of tokens 16 step .. + 15 of a sequence begins; table: the sequence's row; base: s->layer plus
- * head * s->tile_bytes. The division by block_steps is exact for step < 2^26: it's a product with a rounded
- * inverse, too large by less than step * block_steps / 2^31 < 1 / block_steps.
- */
+/* Where the K of tokens 16 step .. + 15 of a sequence begins (step < 2^26); table: the sequence's row; base:
+ * s->layer plus head * s->tile_bytes. */
 template <int D>
 static __device__ inline const unsigned char *mc_kv_step(const struct mc_kv_source *s, const int32_t *table,
 							 const unsigned char *base, int step)
 {
-	uint32_t block = (uint32_t)((uint64_t)(2 * (uint32_t)step) * s->inverse >> 32);
-	uint32_t within = (uint32_t)step - block * (uint32_t)s->block_steps;
+	int block = mc_divide(step, s->inverse), within = step - block * s->block_steps;
 
 	return base + (size_t)table[block] * s->block_bytes + within * (32 * D);
 }
@@ -69,7 +77,7 @@ static __device__ inline void mc_tile_copy16(unsigned char *tile, int first, con
 					     int valid)
 {
 	constexpr int CHUNKS = D / 8, ROWS = 32 / CHUNKS;
-	int lane = (int)threadIdx.x % 32;
+	int lane = mc_opaque((int)threadIdx.x % 32);
 
 #pragma unroll
 	for (int i = 0; i < 16 / ROWS; i++) {
@@ -80,40 +88,37 @@ static __device__ inline void mc_tile_copy16(unsigned char *tile, int first, con
 	}
 }
 
-/* Warp: rows `row` .. + 15, columns 16 k .. + 15 of a tile, as the operand a of a matrix instruction. */
-template <int D>
-static __device__ inline void mc_tile_a(uint32_t a[4], const unsigned char *tile, int row, int k)
+/*
+ * A warp reads 16 rows of two chunks, four 8x8 matrices, at once. Which lane names which row decides their
+ * order; `at`, bytes from a block's start, is the lane's part of the address, the same for all blocks.
+ * Down: first chunk (rows 0 .. 7, 8 .. 15), then the second: operand a (Q, P); read transposed, operands b of
+ * two instructions that take the rows as their 16 and a chunk each as their columns (V in P V).
+ * Across: rows 0 .. 7 (both chunks), then 8 .. 15: operands b of two instructions that take eight rows each
+ * as their columns (K in Q K^T).
+ */
+template <int D> static __device__ inline int mc_tile_down(int lane)
 {
-	int lane = (int)threadIdx.x % 32;
-
-	mc_ldmatrix_x4(a, tile + (row + lane % 16) * 2 * D + (((2 * k) ^ (lane / 16) ^ (lane % 8)) << 4));
+	return mc_tile_at<D>(lane % 16, lane / 16);
 }
 
-/*
- * Warp: operands b of two instructions, c[16][8] += a b, from a tile whose rows are b's columns (K in Q K^T):
- * b[0], b[1] for rows `row` .. + 7, b[2], b[3] for row + 8 .. + 15; columns 16 k .. + 15 of the tile are b's
- * rows.
- */
-template <int D>
-static __device__ inline void mc_tile_b(uint32_t b[4], const unsigned char *tile, int row, int k)
+template <int D> static __device__ inline int mc_tile_across(int lane)
 {
-	int lane = (int)threadIdx.x % 32;
-	int r = row + lane % 8 + lane / 16 * 8;
-
-	mc_ldmatrix_x4(b, tile + r * 2 * D + (((2 * k) ^ (lane / 8 % 2) ^ (lane % 8)) << 4));
+	return mc_tile_at<D>(lane % 8 + lane / 16 * 8, lane / 8 % 2);
 }
 
-/*
- * Warp: the same from a tile whose rows are b's rows (V in P V): rows `row` .. + 15; b[0], b[1] for columns
- * 16 n .. + 7, b[2], b[3] for 16 n + 8 .. + 15.
- */
+/* Warp: rows `row` .. + 15, columns 16 k .. + 15 of a tile. */
 template <int D>
-static __device__ inline void mc_tile_b_trans(uint32_t b[4], const unsigned char *tile, int row, int n)
+static __device__ inline void mc_tile_read(uint32_t r[4], const unsigned char *tile, int row, int k, int at)
 {
-	int lane = (int)threadIdx.x % 32;
+	mc_ldmatrix_x4(r, tile + row * 2 * D + (at ^ (k << 5)));
+}
 
-	mc_ldmatrix_x4_trans(b,
-			     tile + (row + lane % 16) * 2 * D + (((2 * n) ^ (lane / 16) ^ (lane % 8)) << 4));
+/* Warp: the same, each 8x8 matrix transposed. */
+template <int D>
+static __device__ inline void mc_tile_read_trans(uint32_t r[4], const unsigned char *tile, int row, int k,
+						 int at)
+{
+	mc_ldmatrix_x4_trans(r, tile + row * 2 * D + (at ^ (k << 5)));
 }
 
 #endif
