@@ -2,7 +2,11 @@
 # tests/shim runs the same programs on the CUDA sources.
 KERNEL_TESTS = \
 	%D%/test_attention \
-	%D%/test_elementwise
+	%D%/test_elementwise \
+	%D%/test_kv \
+	%D%/test_norm \
+	%D%/test_rope \
+	%D%/test_sample
 # What needs no device, and so runs once.
 KERNEL_HOST_TESTS = \
 	%D%/test_llama_shape \
@@ -21,6 +25,10 @@ libmckerneltest_a_SOURCES = \
 MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_kv_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_llama_shape_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_norm_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_rope_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_safetensors_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_sample_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_work_LDADD = $(MC_KERNEL_TEST_LIBS)
