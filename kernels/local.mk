@@ -6,6 +6,7 @@ libmckernels_a_CFLAGS = $(MC_CFLAGS) -ffp-contract=fast $(MC_SAN) $(CBLAS_CFLAGS
 libmckernels_a_SOURCES = \
 	%D%/backend.c %D%/backend.h \
 	%D%/cuda/launch.h \
+	%D%/cuda/splits.h \
 	%D%/dtype.h \
 	%D%/kv_layout.h \
 	%D%/llama_config.c \
@@ -35,6 +36,7 @@ libmckernels_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
 	%D%/cuda/activation.cu \
 	%D%/cuda/all_reduce.cu \
+	%D%/cuda/attention_decode.cu \
 	%D%/cuda/attention_prefill.cu \
 	%D%/cuda/backend.c \
 	%D%/cuda/comm.c \

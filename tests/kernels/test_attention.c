@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cuda/splits.h"
 #include "tests/kernels/naive_attention.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -326,6 +327,42 @@ START_TEST(repeats)
 }
 END_TEST
 
+/*
+ * How CUDA's decode cuts contexts: every token in one split, none empty for the longest; enough blocks for
+ * the device where there is work for them; scratch that is enough for smaller batches, too.
+ */
+START_TEST(splits)
+{
+	static const int units[] = {1, 2, 16, 108, 132},
+			 tokens[] = {1, 16, 17, 128, 129, 1000, 2047, 8192, 9000, 33333, 131072};
+
+	for (size_t u = 0; u < COUNT(units); u++)
+		for (int kv = 1; kv <= 8; kv++)
+			for (int seqs = 1; seqs < 70; seqs += 1 + seqs / 8)
+				for (size_t t = 0; t < COUNT(tokens); t++) {
+					struct mc_attention a = {
+					    .batch = {.seqs = seqs, .max_tokens = tokens[t]},
+					    .pages.layout.kv_heads = kv};
+					struct mc_splits s = mc_splits_of(&a, units[u]);
+					size_t room = mc_splits_room(&a, units[u]);
+					int steps = (tokens[t] + 15) / 16;
+
+					ck_assert_int_eq(s.steps % MC_SPLIT_WARPS, 0);
+					ck_assert_int_ge(s.steps * s.count, steps);
+					ck_assert_int_lt(s.steps * (s.count - 1), steps);
+					ck_assert_uint_le((size_t)s.count * (size_t)seqs, room);
+					if (steps * kv >= 2 * MC_SPLIT_LEAST * MC_SPLIT_BLOCKS * units[u])
+						ck_assert_int_ge(2 * s.count * kv * seqs,
+								 MC_SPLIT_BLOCKS * units[u]);
+					a.batch.seqs += 1 + seqs / 8;
+					ck_assert_uint_ge(mc_splits_room(&a, units[u]), room);
+					a.batch.seqs = seqs;
+					a.batch.max_tokens += 15;
+					ck_assert_uint_ge(mc_splits_room(&a, units[u]), room);
+				}
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("attention");
@@ -344,6 +381,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, prefill_edges, 0, n);
 	tcase_add_loop_test(t, prefill_groups, 0, n);
 	tcase_add_loop_test(t, repeats, 0, n);
+	tcase_add_test(t, splits);
 	suite_add_tcase(s, t);
 	return s;
 }
