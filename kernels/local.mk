@@ -5,6 +5,27 @@ noinst_LIBRARIES += libmckernels.a
 libmckernels_a_CFLAGS = $(MC_CFLAGS) -ffp-contract=fast $(MC_SAN) $(CBLAS_CFLAGS) $(JANSSON_CFLAGS)
 libmckernels_a_SOURCES = \
 	%D%/backend.c %D%/backend.h \
+	%D%/cpu/all_reduce.c \
+	%D%/cpu/attend.c %D%/cpu/attend.h \
+	%D%/cpu/attention_decode.c \
+	%D%/cpu/attention_prefill.c \
+	%D%/cpu/backend.c \
+	%D%/cpu/cpu.h \
+	%D%/cpu/device.c \
+	%D%/cpu/gemm.c \
+	%D%/cpu/kv_pages.c \
+	%D%/cpu/pool.c %D%/cpu/pool.h \
+	%D%/cpu/rows.c \
+	%D%/cpu/sample.c \
+	%D%/cpu/stream.c \
+	%D%/cpu/vec.h \
+	%D%/cpu/vec_avx2.c \
+	%D%/cpu/vec_avx512.c \
+	%D%/cpu/vec_base.c \
+	%D%/cpu/vec_math.h \
+	%D%/cpu/vec_matrix.h \
+	%D%/cpu/vec_rows.h \
+	%D%/cpu/vec_table.h \
 	%D%/cuda/launch.h \
 	%D%/cuda/splits.h \
 	%D%/dtype.h \
@@ -17,7 +38,7 @@ libmckernels_a_SOURCES = \
 	%D%/weights.c %D%/weights.h \
 	%D%/work.c %D%/work.h
 
-KERNEL_BACKENDS = cuda
+KERNEL_BACKENDS = cpu cuda
 nodist_libmckernels_a_SOURCES = %D%/backend_registry.c
 BUILT_SOURCES += %D%/backend_registry.c
 CLEANFILES += %D%/backend_registry.c
