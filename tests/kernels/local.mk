@@ -1,8 +1,11 @@
 # Operators of every backend that this machine can run, against double precision: one program a file, test_NAME.c on rig.h.
 # tests/shim runs the same programs on the CUDA sources.
 KERNEL_TESTS = \
+	%D%/test_all_reduce \
 	%D%/test_attention \
+	%D%/test_device \
 	%D%/test_elementwise \
+	%D%/test_gemm \
 	%D%/test_kv \
 	%D%/test_norm \
 	%D%/test_rope \
@@ -23,8 +26,11 @@ libmckerneltest_a_SOURCES = \
 	%D%/paged_batch.c %D%/paged_batch.h \
 	%D%/rig.c %D%/rig.h
 MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+%C%_test_all_reduce_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_device_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_gemm_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_kv_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_llama_shape_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_norm_LDADD = $(MC_KERNEL_TEST_LIBS)
