@@ -21,6 +21,7 @@ OPERATOR(embed, mc_embed, a->dtype)
 OPERATOR(sample, mc_sample, MC_BF16) /* logits are f32 */
 OPERATOR(kv_scatter, mc_kv_rows, a->pages.layout.dtype)
 OPERATOR(kv_gather, mc_kv_rows, a->pages.layout.dtype)
+OPERATOR(attention_prefill, mc_attention, a->pages.layout.dtype)
 
 const struct mc_backend mc_backend_cuda = {
     .name = "cuda",
@@ -52,6 +53,7 @@ const struct mc_backend mc_backend_cuda = {
     .sample = sample,
     .kv_scatter = kv_scatter,
     .kv_gather = kv_gather,
+    .attention_prefill = attention_prefill,
     .comm_open = mc_cuda_comm_open,
     .comm_close = mc_cuda_comm_close,
     .all_reduce = mc_cuda_comm_all_reduce,
