@@ -1,7 +1,10 @@
 libmooncake_a_SOURCES += \
+	%D%/curve.c %D%/curve.h \
 	%D%/fields.c \
 	%D%/internal.h \
 	%D%/nics.c \
+	%D%/operator.c %D%/operator.h \
+	%D%/opsamples.c %D%/opsamples.h \
 	%D%/profile.c %D%/profile.h
 
 # Holds the folder of the profiles, which another --prefix moves.
