@@ -157,6 +157,8 @@ template <class T, int D, int HALVES>
 static __device__ inline void scores(const struct state<D, HALVES> *s, const unsigned char *tile,
 				     float c[2][4])
 {
+	int across = mc_tile_across<D>((int)threadIdx.x % 32);
+
 #pragma unroll
 	for (int i = 0; i < 8; i++)
 		c[i / 4][i % 4] = 0;
@@ -164,7 +166,7 @@ static __device__ inline void scores(const struct state<D, HALVES> *s, const uns
 	for (int k = 0; k < D / 16; k++) {
 		uint32_t b[4];
 
-		mc_tile_b<D>(b, tile, 0, k);
+		mc_tile_read<D>(b, tile, 0, k, across);
 		mc_mma_16x8x16<T>(c[0], s->q[k], b[0], b[1]);
 		mc_mma_16x8x16<T>(c[1], s->q[k], b[2], b[3]);
 	}
@@ -214,11 +216,13 @@ template <class T, int D, int HALVES>
 static __device__ inline void weigh(struct state<D, HALVES> *s, const unsigned char *tile,
 				    const uint32_t p[4])
 {
+	int down = mc_tile_down<D>((int)threadIdx.x % 32);
+
 #pragma unroll
 	for (int n = 0; n < D / 16; n++) {
 		uint32_t b[4];
 
-		mc_tile_b_trans<D>(b, tile, 0, n);
+		mc_tile_read_trans<D>(b, tile, 0, n, down);
 		mc_mma_16x8x16<T>(s->acc[2 * n], p, b[0], b[1]);
 		mc_mma_16x8x16<T>(s->acc[2 * n + 1], p, b[2], b[3]);
 	}
