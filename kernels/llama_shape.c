@@ -118,6 +118,15 @@ int mc_llama_ranks_check(const struct mc_llama_shape *s, int ranks, struct mc_er
 	return 0;
 }
 
+void mc_llama_rank_shape(const struct mc_llama_shape *s, int ranks, struct mc_llama_shape *out)
+{
+	*out = *s;
+	out->heads = s->heads / ranks;
+	out->kv_heads = ranks > s->kv_heads ? 1 : s->kv_heads / ranks;
+	out->ffn = s->ffn / ranks;
+	out->vocab = s->vocab / ranks;
+}
+
 void mc_llama_tensor_of(const struct mc_llama_shape *s, enum mc_llama_part part, int layer,
 			struct mc_llama_tensor *out)
 {

@@ -42,11 +42,9 @@ int mc_llama_shape_check(const struct mc_llama_shape *s, struct mc_err *err);
  * is a divisor (then each is held by several ranks). */
 int mc_llama_ranks_check(const struct mc_llama_shape *s, int ranks, struct mc_err *err);
 
-/* KV heads that each of so many ranks holds. */
-static inline int mc_llama_rank_kv_heads(const struct mc_llama_shape *s, int ranks)
-{
-	return ranks > s->kv_heads ? 1 : s->kv_heads / ranks;
-}
+/* What each of so many ranks computes, as a model of its own: heads, KV heads, ffn and vocab are its share,
+ * the rest is the whole's. (Its time is a rank's time without the reductions.) */
+void mc_llama_rank_shape(const struct mc_llama_shape *s, int ranks, struct mc_llama_shape *out);
 
 int64_t mc_llama_layer_parameters(const struct mc_llama_shape *s);
 int64_t mc_llama_parameters(const struct mc_llama_shape *s); /* tied ones once */

@@ -30,8 +30,13 @@ libmckernels_a_SOURCES = \
 	%D%/cuda/splits.h \
 	%D%/dtype.h \
 	%D%/kv_layout.h \
+	%D%/llama.c %D%/llama.h \
 	%D%/llama_config.c \
+	%D%/llama_internal.h \
+	%D%/llama_load.c \
+	%D%/llama_run.c \
 	%D%/llama_shape.c %D%/llama_shape.h \
+	%D%/llama_step.c \
 	%D%/ops.c %D%/ops.h \
 	%D%/safetensors.c %D%/safetensors.h \
 	%D%/safetensors_index.c %D%/safetensors_internal.h \

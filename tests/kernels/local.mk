@@ -7,6 +7,8 @@ KERNEL_TESTS = \
 	%D%/test_elementwise \
 	%D%/test_gemm \
 	%D%/test_kv \
+	%D%/test_llama \
+	%D%/test_llama_ranks \
 	%D%/test_norm \
 	%D%/test_rope \
 	%D%/test_sample
@@ -21,6 +23,7 @@ TESTS += $(KERNEL_TESTS) $(KERNEL_HOST_TESTS)
 endif
 check_LIBRARIES += libmckerneltest.a
 libmckerneltest_a_SOURCES = \
+	%D%/llama_rig.c %D%/llama_rig.h \
 	%D%/naive_attention.c %D%/naive_attention.h \
 	%D%/naive_llama.c %D%/naive_llama.h \
 	%D%/paged_batch.c %D%/paged_batch.h \
@@ -32,6 +35,8 @@ MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_gemm_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_kv_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_llama_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_llama_ranks_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_llama_shape_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_norm_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_rope_LDADD = $(MC_KERNEL_TEST_LIBS)

@@ -49,7 +49,7 @@ END_TEST
 START_TEST(shapes_refused)
 {
 	const struct mc_llama_shape good = *mc_llama_shape_find("tiny", NULL);
-	struct mc_llama_shape s = good;
+	struct mc_llama_shape s = good, rank;
 	struct mc_err err = {0};
 
 #define REFUSED(change, k)                                                                                   \
@@ -82,8 +82,11 @@ START_TEST(shapes_refused)
 	ck_assert_int_eq(mc_llama_ranks_check(&s, 8, NULL), 0);
 	s.kv_heads = 4;
 	ck_assert_int_eq(mc_llama_ranks_check(&s, 8, NULL), 0);
-	ck_assert_int_eq(mc_llama_rank_kv_heads(&s, 8), 1);
-	ck_assert_int_eq(mc_llama_rank_kv_heads(&s, 2), 2);
+	mc_llama_rank_shape(&s, 8, &rank);
+	ck_assert(rank.heads == 8 && rank.kv_heads == 1 && rank.ffn == 3584 && rank.vocab == 16032);
+	ck_assert(rank.hidden == 8192 && rank.layers == 80 && !mc_llama_shape_check(&rank, NULL));
+	mc_llama_rank_shape(&s, 2, &rank);
+	ck_assert(rank.heads == 32 && rank.kv_heads == 2);
 }
 END_TEST
 
