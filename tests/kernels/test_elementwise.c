@@ -102,9 +102,9 @@ static void run_embed(struct rig *r, struct rig_random *g, int rows, int width, 
 		int32_t row = id[i / w];
 		float want = row >= 0 && row < table_rows ? table[(size_t)row * w + i % w] : 0;
 
-		ck_assert_msg(memcmp(&y[i], &want, sizeof want) == 0,
-			      "row %zu, column %zu (id %d): %g, not %g", i / w, i % w, row, (double)y[i],
-			      (double)want);
+		if (memcmp(&y[i], &want, sizeof want))
+			ck_abort_msg("row %zu, column %zu (id %d): %g, not %g", i / w, i % w, row,
+				     (double)y[i], (double)want);
 	}
 	free(table);
 	free(y);
@@ -121,8 +121,8 @@ START_TEST(embed)
 		struct rig r;
 
 		rig_open(&r, _i);
-		for (int rows = 0; rows <= 20; rows += rows < 2 ? 1 : 9)
-			run_embed(&r, &g, rows, width[i], 1 + (int)i * 5);
+		for (int rows = 0; rows <= 11; rows += rows < 2 ? 1 : 9)
+			run_embed(&r, &g, rows, width[i], width[i] > 4096 ? 3 : 1 + (int)i * 5);
 		rig_close(&r);
 	}
 }
@@ -133,6 +133,7 @@ static Suite *suite(void)
 	Suite *s = suite_create("elementwise");
 	TCase *t = tcase_create("elementwise");
 
+	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, swiglu, 0, rig_count());
 	tcase_add_loop_test(t, swiglu_far, 0, rig_count());
 	tcase_add_loop_test(t, embed, 0, rig_count());

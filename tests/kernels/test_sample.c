@@ -280,7 +280,7 @@ static void softmax(double *p, const float *x, int vocab, double temperature)
 	double sum = 0;
 
 	for (int t = 0; t < vocab; t++)
-		sum += p[t] = exp(x[t] / temperature);
+		sum += p[t] = exp((double)(x[t] - x[0]) / temperature); /* x[0] is as good as any */
 	for (int t = 0; t < vocab; t++)
 		p[t] /= sum;
 }
