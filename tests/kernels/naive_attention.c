@@ -15,7 +15,7 @@
  * exponential function: EXP. What is summed over tokens: a step for each 16 tokens, some more for tiles and
  * splits.
  */
-enum { DOT = 16, SCORE = 4, EXP = 16, SUM_BASE = 32 };
+enum { DOT = 16, SCORE = 4, EXP = 16, SUM_BASE = 32, WIDTH_MAX = 128 };
 
 struct one {
 	const struct paged_batch *b;
@@ -64,28 +64,41 @@ static void softmax(struct one *o, const float *q, double scale)
  * on 16-bit matrix units round each exponential to 16 bits before it meets v (the denominator keeps f32):
  * half an epsilon of p v; in f16 those below 2^-14 (of the largest, which is about 1) lose up to 2^-25.
  */
-static void weigh(const struct one *o, enum mc_dtype dtype, int d, double *out, double *bound, double *square)
+static void weigh(const struct one *o, enum mc_dtype dtype, double *out, double *bound, double *rms)
 {
-	double half = dtype == MC_F32 ? 0 : mc_dtype_epsilon(dtype) / 2;
+	double half = dtype == MC_F32 ? 0 : mc_dtype_epsilon(dtype) / 2, all = 0;
 	double least = dtype == MC_F16 ? 0x1p-25 / o->total : 0;
-	double sum = 0, size = 0, off = 0, squares = 0;
+	double size[WIDTH_MAX] = {0}, squares[WIDTH_MAX] = {0};
+	int width = o->b->want.head_dim;
 
-	for (int t = 0; t < o->tokens; t++)
-		sum += o->p[t] * kv_row(o, o->b->v, t)[d];
+	for (int d = 0; d < width; d++)
+		out[d] = bound[d] = 0;
 	for (int t = 0; t < o->tokens; t++) {
-		double v = kv_row(o, o->b->v, t)[d];
-		double e = o->p[t] * fabs(v - sum) * o->error[t];
-		double h = half * o->p[t] * fabs(v) + least * fabs(v);
+		const float *v = kv_row(o, o->b->v, t);
 
-		size += o->p[t] * fabs(v);
-		off += e + h;
-		squares += (e * e + h * h) / 3;
+		for (int d = 0; d < width; d++)
+			out[d] += o->p[t] * v[d];
 	}
-	size *= UNIT * (SUM_BASE + o->tokens / 16.0);
-	half = mc_dtype_epsilon(dtype) / 2 * fabs(sum) + (dtype == MC_F16 ? 0x1p-25 : 0);
-	*out = sum;
-	*bound = off + size + half;
-	*square = squares + size * size / 9 + half * half / 3;
+	for (int t = 0; t < o->tokens; t++) {
+		const float *v = kv_row(o, o->b->v, t);
+		double p = o->p[t], off = p * o->error[t], cut = half * p + least;
+
+		for (int d = 0; d < width; d++) {
+			double e = off * fabs(v[d] - out[d]), h = cut * fabs(v[d]);
+
+			size[d] += p * fabs(v[d]);
+			bound[d] += e + h;
+			squares[d] += e * e + h * h;
+		}
+	}
+	for (int d = 0; d < width; d++) {
+		double sums = size[d] * UNIT * (SUM_BASE + o->tokens / 16.0);
+		double last = mc_dtype_epsilon(dtype) / 2 * fabs(out[d]) + (dtype == MC_F16 ? 0x1p-25 : 0);
+
+		bound[d] += sums + last;
+		all += squares[d] / 3 + sums * sums / 9 + last * last / 3;
+	}
+	*rms = 3 * sqrt(all / width);
 }
 
 void naive_attention_init(struct naive_attention *n, const struct paged_batch *b, float scale)
@@ -100,18 +113,11 @@ void naive_attention_init(struct naive_attention *n, const struct paged_batch *b
 	o.p = malloc((size_t)b->batch.max_tokens * sizeof *o.p + 1);
 	o.error = malloc((size_t)b->batch.max_tokens * sizeof *o.error + 1);
 	for (size_t i = 0; i < rows * heads; i++) {
-		double sum = 0, square;
-
 		o.seq = b->row_seq[i / heads];
 		o.kv_head = (int)(i % heads) / b->want.group;
 		o.tokens = b->position[i / heads] + 1;
 		softmax(&o, b->q + i * width, scale);
-		for (size_t d = 0; d < width; d++) {
-			weigh(&o, b->pages.layout.dtype, (int)d, n->out + i * width + d,
-			      n->bound + i * width + d, &square);
-			sum += square;
-		}
-		n->rms[i] = 3 * sqrt(sum / (double)width);
+		weigh(&o, b->pages.layout.dtype, n->out + i * width, n->bound + i * width, n->rms + i);
 	}
 	free(o.p);
 	free(o.error);

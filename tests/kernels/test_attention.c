@@ -89,7 +89,7 @@ END_TEST
 /* Every kind of block: powers of two, odd multiples of 16, larger than the sequence. */
 START_TEST(blocks)
 {
-	static const int size[] = {16, 32, 48, 64, 80, 112, 128, 208, 256, 272, 496, 512};
+	static const int size[] = {16, 32, 48, 112, 128, 208, 256, 496, 512};
 	static const int context[] = {299, 5, 531}, fresh[] = {3, 2, 1};
 	struct rig_random g = {5};
 	struct rig r;
@@ -347,18 +347,21 @@ START_TEST(splits)
 					size_t room = mc_splits_room(&a, units[u]);
 					int steps = (tokens[t] + 15) / 16;
 
-					ck_assert_int_eq(s.steps % MC_SPLIT_WARPS, 0);
-					ck_assert_int_ge(s.steps * s.count, steps);
-					ck_assert_int_lt(s.steps * (s.count - 1), steps);
-					ck_assert_uint_le((size_t)s.count * (size_t)seqs, room);
+					bool fine = s.steps % MC_SPLIT_WARPS == 0 &&
+						    s.steps * s.count >= steps &&
+						    s.steps * (s.count - 1) < steps &&
+						    (size_t)s.count * (size_t)seqs <= room;
+
 					if (steps * kv >= 2 * MC_SPLIT_LEAST * MC_SPLIT_BLOCKS * units[u])
-						ck_assert_int_ge(2 * s.count * kv * seqs,
-								 MC_SPLIT_BLOCKS * units[u]);
+						fine &= 2 * s.count * kv * seqs >= MC_SPLIT_BLOCKS * units[u];
 					a.batch.seqs += 1 + seqs / 8;
-					ck_assert_uint_ge(mc_splits_room(&a, units[u]), room);
+					fine &= mc_splits_room(&a, units[u]) >= room;
 					a.batch.seqs = seqs;
 					a.batch.max_tokens += 15;
-					ck_assert_uint_ge(mc_splits_room(&a, units[u]), room);
+					fine &= mc_splits_room(&a, units[u]) >= room;
+					if (!fine)
+						ck_abort_msg("%d units, %d KV heads, %d sequences, %d tokens",
+							     units[u], kv, seqs, tokens[t]);
 				}
 }
 END_TEST
