@@ -90,6 +90,21 @@ MC_KERNEL_LIBS += $(CUDA_LIBS)
 endif
 MC_KERNEL_LIBS += -lpthread -lm
 
+# Times them all; prints figures and judges none.
+noinst_PROGRAMS += %D%/bench
+%C%_bench_CFLAGS = $(AM_CFLAGS) $(CBLAS_CFLAGS)
+%C%_bench_SOURCES = \
+	%D%/bench.c %D%/bench.h \
+	%D%/bench_args.c \
+	%D%/bench_case.c \
+	%D%/bench_device.c \
+	%D%/bench_gemm.c \
+	%D%/bench_kv.c \
+	%D%/bench_move.c \
+	%D%/bench_print.c \
+	%D%/bench_rows.c
+%C%_bench_LDADD = $(MC_KERNEL_LIBS)
+
 SUFFIXES += .cu
 .cu.$(OBJEXT):
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(NVCC) $(NVCC_WARN) $(NVCCFLAGS) -std=c++17 -Xcompiler -Wall,-Wextra \

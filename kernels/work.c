@@ -48,12 +48,11 @@ struct mc_work mc_work_embed(const struct mc_embed *a)
 	return (struct mc_work){0, (read + a->rows) * width + 4.0 * a->rows};
 }
 
-/* Each logit: a comparison; if it is drawn: a division, two logarithms, two signs (one of them a
- * subtraction).
- */
+/* Each logit: a comparison. If it is drawn, at most: its distance from the largest, division, bound, two
+ * logarithms, sign, subtraction, comparison of the scores. */
 struct mc_work mc_work_sample(const struct mc_sample *a, int drawn)
 {
-	return (struct mc_work){(double)a->vocab * (a->rows + 5.0 * drawn),
+	return (struct mc_work){(double)a->vocab * (a->rows + 8.0 * drawn),
 				(double)a->rows * (4.0 * a->vocab + 4 + 8 + 4)};
 }
 

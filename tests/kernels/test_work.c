@@ -22,7 +22,7 @@ static struct area area(size_t size)
 
 static void touch(struct area *a, size_t at, size_t bytes)
 {
-	ck_assert_uint_le(at + bytes, a->size);
+	ck_assert(at + bytes <= a->size);
 	for (size_t i = at; i < at + bytes; i++)
 		if (!a->seen[i]) {
 			a->seen[i] = 1;
@@ -187,7 +187,7 @@ START_TEST(rowwise)
 			silu += 5; /* -g, exp, 1 +, g /, * up */
 			touch(&table, (r % table_rows * n + col) * e, e);
 			touch(&logits, i * 4, 4);
-			draws += r < drawn ? 1 + 5 : 1;
+			draws += r < drawn ? 1 + 8 : 1;
 		}
 		is(mc_work_swiglu(&s), silu, touched(gate_up) + (double)y.touched);
 		is(mc_work_embed(&m), 0, touched(table) + touched(y) + 4.0 * (double)rows);
@@ -211,10 +211,10 @@ static void ragged_make(struct ragged *b, struct rig_random *g, bool decode)
 
 	memset(b, 0, sizeof *b);
 	*l = (struct mc_kv_layout){1, up_to(g, 3), 16 * up_to(g, 2), 64 * up_to(g, 2), any_dtype(g)};
-	b->batch.seqs = (int)rig_below(g, 6);
+	b->batch.seqs = (int)rig_below(g, 5);
 	for (int s = 0; s < b->batch.seqs; s++) {
 		b->context[s] = (int)rig_below(g, 70);
-		b->row_start[s + 1] = b->row_start[s] + (decode ? 1 : up_to(g, 40));
+		b->row_start[s + 1] = b->row_start[s] + (decode ? 1 : up_to(g, 20));
 	}
 	b->batch.rows = b->row_start[b->batch.seqs];
 	b->lengths = (struct mc_lengths){b->row_start, b->context};
@@ -255,7 +255,7 @@ START_TEST(attention)
 {
 	struct rig_random g = {5};
 
-	for (int c = 0; c < CASES / 2; c++) {
+	for (int c = 0; c < CASES / 4; c++) {
 		attention_case(&g, false);
 		attention_case(&g, true);
 	}

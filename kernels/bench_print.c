@@ -1,0 +1,128 @@
+/* What kernels/bench prints: text for people, or CSV; progress and what was left out go to stderr. */
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "kernels/bench.h"
+
+static void clear_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+void mc_bench_print_head(const struct mc_bench *b)
+{
+	const struct mc_llama_shape *m = b->o->model;
+	FILE *f = b->o->csv ? stderr : stdout;
+	char flops[MC_UNITS_TEXT], rate[MC_UNITS_TEXT], copy[MC_UNITS_TEXT];
+
+	clear_progress();
+	fprintf(f, "backend %s: %s, %d %s\n", b->be->name, b->info.name, b->info.units,
+		b->host ? "threads" : "multiprocessors");
+	if (b->info.software[0])
+		fprintf(f, "software %s\n", b->info.software);
+	fprintf(f, "model %s, tensor parallel %d, %s, KV blocks of %d tokens\n", m->name, (int)b->o->ranks,
+		mc_dtype_name(b->o->dtype), (int)b->o->block_tokens);
+	if (b->info.matrix_flops > 0)
+		fprintf(f, "data sheet: %s, %s\n", mc_units_format_flops(b->info.matrix_flops, flops),
+			mc_units_format_rate(b->info.bandwidth, rate));
+	fprintf(f, "measured: product %s, ", mc_units_format_flops(b->product_flops, flops));
+	if (b->plain_flops > 0)
+		fprintf(f, "plain CBLAS's %s, ", mc_units_format_flops(b->plain_flops, flops));
+	if (b->read_bandwidth > 0)
+		fprintf(f, "read %s, ", mc_units_format_rate(b->read_bandwidth, rate));
+	fprintf(f, "copy %s (read and written)\n", mc_units_format_rate(b->copy_bandwidth, copy));
+	fprintf(f, "floor: the larger of operations / (%s) and bytes / (%s)\n",
+		mc_units_format_flops(b->limits.flops, flops),
+		mc_units_format_rate(b->limits.bandwidth, rate));
+	if (b->o->csv)
+		puts("op,shape,dtype,copies,samples,runs,seconds,spread,floor_s,of_limit,bound,flops,bytes,"
+		     "gflop_per_s,"
+		     "gb_per_s,plain_s,of_plain");
+	else
+		printf("\n%-18s %-34s %11s %6s %11s %6s %9s %8s %8s\n", "operator", "shape", "time", "+-",
+		       "floor", "limit", "GFLOP/s", "GB/s", "library");
+	fflush(stdout);
+}
+
+static void csv(const struct mc_bench *b, const struct mc_bench_case *c, const struct mc_bench_result *r)
+{
+	double floor = mc_work_floor(&c->work, &b->limits);
+
+	printf("%s,%s,%s,%d,%d,%d,%.6g,%.4g,%.6g,%.4g,%s,%.10g,%.10g,%.5g,%.5g,", c->op, c->shape,
+	       mc_dtype_name(b->o->dtype), c->copies, r->samples, r->runs, r->seconds, r->spread, floor,
+	       floor / r->seconds, mc_work_memory_bound(&c->work, &b->limits) ? "memory" : "compute",
+	       c->work.flops, c->work.bytes, c->work.flops / r->seconds * 1e-9,
+	       c->work.bytes / r->seconds * 1e-9);
+	if (r->plain > 0)
+		printf("%.6g,%.4g\n", r->plain, r->of_plain);
+	else
+		puts(",");
+}
+
+void mc_bench_print_case(const struct mc_bench *b, const struct mc_bench_case *c,
+			 const struct mc_bench_result *r)
+{
+	double floor = mc_work_floor(&c->work, &b->limits);
+	char time[MC_UNITS_TEXT], least[MC_UNITS_TEXT];
+
+	clear_progress();
+	if (b->o->csv) {
+		csv(b, c, r);
+	} else {
+		printf("%-18s %-34s %11s %5.1f%% %11s %5.1f%% %9.1f %8.2f", c->op, c->shape,
+		       mc_units_format_time(mc_time_from_s(r->seconds), time), 100 * r->spread,
+		       mc_units_format_time(mc_time_from_s(floor), least), 100 * floor / r->seconds,
+		       c->work.flops / r->seconds * 1e-9, c->work.bytes / r->seconds * 1e-9);
+		if (r->plain > 0)
+			printf(" %7.1f%%", 100 * r->of_plain);
+		putchar('\n');
+	}
+	fflush(stdout);
+}
+
+void mc_bench_print_skipped(const struct mc_bench *b, const struct mc_bench_case *c, const char *why)
+{
+	FILE *f = b->o->csv ? stderr : stdout;
+
+	clear_progress();
+	fprintf(f, "%-18s %-34s left out: %s\n", c->op, c->shape, why);
+}
+
+void mc_bench_print_progress(const struct mc_bench *b, const struct mc_bench_case *c)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K[%d/%d] %s %s", b->done + b->skipped + 1, b->cases, c->op, c->shape);
+}
+
+static void bar(FILE *f, const char *what, const struct mc_bench_bar *r, double least)
+{
+	if (r->cases > 0)
+		fprintf(f, "bar: %s: expected %.0f %% or more; lowest of %d: %.1f %% (%s)\n", what,
+			100 * least, r->cases, 100 * r->worst, r->at);
+}
+
+void mc_bench_print_end(const struct mc_bench *b)
+{
+	FILE *f = b->o->csv ? stderr : stdout;
+	const struct mc_bench_bar *p = &b->prefill_bar;
+
+	clear_progress();
+	if (!b->o->csv)
+		puts("\nlimit: floor / time; library: a plain CBLAS call's time / ours, side by side; +-: "
+		     "half of the\n"
+		     "95 % confidence interval of the median");
+	bar(f, "gemm beside a plain CBLAS call", &b->gemm_bar, 0.8);
+	bar(f, "decode attention's bytes/s beside the bandwidth", &b->decode_bar, b->host ? 0.7 : 0.8);
+	if (p->cases > 0)
+		fprintf(f,
+			"bar: prefill of 512 tokens, small-24.6m, one thread: expected less than 324 ms; "
+			"%.1f ms\n",
+			1000 * p->worst);
+	if (mc_bench_stopped())
+		fprintf(stderr, "kernels/bench: interrupted: %d of %d cases\n", b->done + b->skipped,
+			b->cases);
+	fflush(stdout);
+}
