@@ -73,6 +73,7 @@ struct mc_bench_bar {
 struct mc_bench {
 	const struct mc_bench_options *o;
 	const struct mc_backend *be;
+	struct mc_llama_shape rank; /* what a rank computes, as a model of its own */
 	struct mc_device *dev;
 	struct mc_stream *s;
 	struct mc_event *from, *to;

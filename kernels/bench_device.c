@@ -24,6 +24,7 @@ int mc_bench_open(struct mc_bench *b)
 	int n = 0, rc;
 
 	b->be = b->o->backend;
+	mc_llama_rank_shape(b->o->model, (int)b->o->ranks, &b->rank);
 	b->host = !strcmp(b->be->name, "cpu");
 	if ((rc = b->be->count(&n, &b->err)))
 		return rc;

@@ -48,20 +48,18 @@ static void one(struct mc_bench *b, const char *what, int m, int n, int k)
 
 static void rows(struct mc_bench *b, int m)
 {
-	const struct mc_llama_shape *s = b->o->model;
-	int ranks = (int)b->o->ranks, heads = s->heads / ranks, ffn = s->ffn / ranks;
-	int qkv = (heads + 2 * mc_llama_rank_kv_heads(s, ranks)) * s->head_dim;
+	const struct mc_llama_shape *s = &b->rank;
 	bool decode = false;
 
-	one(b, "qkv", m, qkv, s->hidden);
-	one(b, "o", m, s->hidden, heads * s->head_dim);
-	one(b, "gate_up", m, 2 * ffn, s->hidden);
-	one(b, "down", m, s->hidden, ffn);
+	one(b, "qkv", m, (s->heads + 2 * s->kv_heads) * s->head_dim, s->hidden);
+	one(b, "o", m, s->hidden, s->heads * s->head_dim);
+	one(b, "gate_up", m, 2 * s->ffn, s->hidden);
+	one(b, "down", m, s->hidden, s->ffn);
 	/* Of a prefill only the last token's logits are wanted. */
 	for (int i = 0; i < b->o->batch.n; i++)
 		decode |= b->o->batch.at[i] == m;
 	if (decode)
-		one(b, "logits", m, s->vocab / ranks, s->hidden);
+		one(b, "logits", m, s->vocab, s->hidden);
 }
 
 void mc_bench_gemm(struct mc_bench *b)

@@ -27,14 +27,14 @@ static void set_fini(struct set *s)
 
 static bool set_init(struct mc_bench *b, struct set *s, int seqs, int new_tokens, int context)
 {
-	const struct mc_llama_shape *m = b->o->model;
-	int bt = (int)b->o->block_tokens, ranks = (int)b->o->ranks;
+	const struct mc_llama_shape *m = &b->rank;
+	int bt = (int)b->o->block_tokens;
 
 	*s = (struct set){.seqs = seqs,
 			  .new_tokens = new_tokens,
 			  .context = context,
-			  .heads = m->heads / ranks,
-			  .kv_heads = mc_llama_rank_kv_heads(m, ranks),
+			  .heads = m->heads,
+			  .kv_heads = m->kv_heads,
 			  .head_dim = m->head_dim,
 			  .blocks = (context + new_tokens + bt - 1) / bt,
 			  .dtype = b->o->dtype};

@@ -52,9 +52,7 @@ static void copy(struct mc_bench *b, size_t bytes, const char *what, int pinned)
 
 void mc_bench_copy(struct mc_bench *b)
 {
-	const struct mc_llama_shape *m = b->o->model;
-	size_t block = (size_t)mc_llama_kv_token_bytes(m, b->o->dtype) * (size_t)b->o->block_tokens *
-		       (size_t)mc_llama_rank_kv_heads(m, (int)b->o->ranks) / (size_t)m->kv_heads;
+	size_t block = (size_t)mc_llama_kv_token_bytes(&b->rank, b->o->dtype) * (size_t)b->o->block_tokens;
 
 	copy(b, block, "within the device", 0);
 	copy(b, block, "from the host", 1);

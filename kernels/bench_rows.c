@@ -83,9 +83,8 @@ static void rope_tables(struct mc_bench *b, struct mc_rope *a)
 
 static void rope(struct mc_bench *b, int rows)
 {
-	const struct mc_llama_shape *s = b->o->model;
-	int ranks = (int)b->o->ranks, kv = mc_llama_rank_kv_heads(s, ranks), heads = s->heads / ranks + kv,
-	    stride = (heads + kv) * s->head_dim;
+	const struct mc_llama_shape *s = &b->rank;
+	int heads = s->heads + s->kv_heads, stride = (heads + s->kv_heads) * s->head_dim;
 	enum mc_dtype t = b->o->dtype;
 	size_t e = mc_dtype_bytes(t), n = (size_t)rows * (size_t)stride;
 	struct mc_rope a = {
@@ -126,7 +125,7 @@ static void swiglu_once(struct mc_bench *b, const void *arg)
 static void swiglu(struct mc_bench *b, int rows)
 {
 	enum mc_dtype t = b->o->dtype;
-	int ffn = b->o->model->ffn / (int)b->o->ranks;
+	int ffn = b->rank.ffn;
 	size_t e = mc_dtype_bytes(t), n = (size_t)rows * (size_t)ffn;
 	struct mc_swiglu a = {.rows = rows, .ffn = ffn, .dtype = t};
 	struct mc_bench_case c = {.op = "swiglu",
