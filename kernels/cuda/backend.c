@@ -23,6 +23,20 @@ OPERATOR(kv_scatter, mc_kv_rows, a->pages.layout.dtype)
 OPERATOR(kv_gather, mc_kv_rows, a->pages.layout.dtype)
 OPERATOR(attention_prefill, mc_attention, a->pages.layout.dtype)
 
+static size_t attention_scratch(struct mc_device *d, const struct mc_attention *a)
+{
+	return mc_cuda_attention_decode_scratch(a, d->units);
+}
+
+static void attention_decode(struct mc_stream *s, const struct mc_attention *a)
+{
+	mc_attention_check(a);
+	assert(a->pages.layout.dtype == MC_BF16 || a->pages.layout.dtype == MC_F16);
+	assert(a->batch.rows == a->batch.seqs);
+	mc_cuda_use(s->dev);
+	mc_cuda_queued(s, "attention_decode", mc_cuda_attention_decode(s->cu, a, s->dev->units));
+}
+
 const struct mc_backend mc_backend_cuda = {
     .name = "cuda",
     .summary = "NVIDIA GPUs of compute capability 8.0 and higher, in bf16 and f16",
@@ -53,7 +67,9 @@ const struct mc_backend mc_backend_cuda = {
     .sample = sample,
     .kv_scatter = kv_scatter,
     .kv_gather = kv_gather,
+    .attention_scratch = attention_scratch,
     .attention_prefill = attention_prefill,
+    .attention_decode = attention_decode,
     .comm_open = mc_cuda_comm_open,
     .comm_close = mc_cuda_comm_close,
     .all_reduce = mc_cuda_comm_all_reduce,
