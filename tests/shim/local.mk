@@ -2,4 +2,92 @@
 # One cu_NAME.cc for each kernels/cuda/NAME.cu; the tests of tests/kernels once more, with this library before the real backend.
 EXTRA_LIBRARIES += libmcshim.a
 libmcshim_a_CPPFLAGS = -I$(top_srcdir)/tests/shim $(AM_CPPFLAGS) -DMC_SHIM
-libmcshim_a_SOURCES =
+# The kernels cast between types of the same bytes as CUDA allows. No C++ library: programs are linked as C.
+libmcshim_a_CXXFLAGS = $(MC_CXXFLAGS) $(MC_SAN) -fno-strict-aliasing -Wno-unknown-pragmas -Wno-maybe-uninitialized -fno-exceptions -fno-rtti -fno-threadsafe-statics
+libmcshim_a_SOURCES = \
+	%D%/cu_activation.cc \
+	%D%/cu_all_reduce.cc \
+	%D%/cu_attention_decode.cc \
+	%D%/cu_attention_prefill.cc \
+	%D%/cu_embed.cc \
+	%D%/cu_kv_pages.cc \
+	%D%/cu_norm.cc \
+	%D%/cu_rope.cc \
+	%D%/cu_sample.cc \
+	%D%/cublas_v2.h \
+	%D%/cuda_bf16.h \
+	%D%/cuda_fp16.h \
+	%D%/cuda_runtime.h \
+	%D%/cuda_runtime_api.h \
+	%D%/library_types.h \
+	%D%/shim.h \
+	%D%/shim_block.c \
+	%D%/shim_cublas.c \
+	%D%/shim_fiber.c \
+	%D%/shim_launch.c \
+	%D%/shim_launch.h \
+	%D%/shim_memory.c \
+	%D%/shim_ptx.h \
+	%D%/shim_queue.c \
+	%D%/shim_runtime.c \
+	%D%/shim_stream.c \
+	%D%/shim_warp.c \
+	%D%/vector_types.h
+
+libmcshim_a_SOURCES += \
+	kernels/cuda/backend.c \
+	kernels/cuda/comm.c \
+	kernels/cuda/device.c \
+	kernels/cuda/errors.c \
+	kernels/cuda/gemm.c \
+	kernels/cuda/host.h \
+	kernels/cuda/stream.c
+
+# The linker is told to want the CUDA backend before it comes to the library where the table is, and so takes the shim's.
+SHIM_LINK = $(AM_LDFLAGS) -Wl,--undefined=mc_backend_cuda
+SHIM_LIBS = libmcshim.a libmckerneltest.a libmcshim.a libmckernels.a libmooncake.a $(CBLAS_LIBS) $(JANSSON_LIBS) $(ZSTD_LIBS) \
+	$(XXHASH_LIBS) -lpthread -lm $(CHECK_LIBS)
+SHIM_TESTS = \
+	%D%/test_all_reduce \
+	%D%/test_attention \
+	%D%/test_device \
+	%D%/test_elementwise \
+	%D%/test_gemm \
+	%D%/test_kv \
+	%D%/test_norm \
+	%D%/test_rope \
+	%D%/test_sample
+%C%_test_all_reduce_SOURCES = tests/kernels/test_all_reduce.c
+%C%_test_all_reduce_LDFLAGS = $(SHIM_LINK)
+%C%_test_all_reduce_LDADD = $(SHIM_LIBS)
+%C%_test_attention_SOURCES = tests/kernels/test_attention.c
+%C%_test_attention_LDFLAGS = $(SHIM_LINK)
+%C%_test_attention_LDADD = $(SHIM_LIBS)
+%C%_test_device_SOURCES = tests/kernels/test_device.c
+%C%_test_device_LDFLAGS = $(SHIM_LINK)
+%C%_test_device_LDADD = $(SHIM_LIBS)
+%C%_test_elementwise_SOURCES = tests/kernels/test_elementwise.c
+%C%_test_elementwise_LDFLAGS = $(SHIM_LINK)
+%C%_test_elementwise_LDADD = $(SHIM_LIBS)
+%C%_test_gemm_SOURCES = tests/kernels/test_gemm.c
+%C%_test_gemm_LDFLAGS = $(SHIM_LINK)
+%C%_test_gemm_LDADD = $(SHIM_LIBS)
+%C%_test_kv_SOURCES = tests/kernels/test_kv.c
+%C%_test_kv_LDFLAGS = $(SHIM_LINK)
+%C%_test_kv_LDADD = $(SHIM_LIBS)
+%C%_test_norm_SOURCES = tests/kernels/test_norm.c
+%C%_test_norm_LDFLAGS = $(SHIM_LINK)
+%C%_test_norm_LDADD = $(SHIM_LIBS)
+%C%_test_rope_SOURCES = tests/kernels/test_rope.c
+%C%_test_rope_LDFLAGS = $(SHIM_LINK)
+%C%_test_rope_LDADD = $(SHIM_LIBS)
+%C%_test_sample_SOURCES = tests/kernels/test_sample.c
+%C%_test_sample_LDFLAGS = $(SHIM_LINK)
+%C%_test_sample_LDADD = $(SHIM_LIBS)
+if HAVE_SHIM
+if HAVE_CHECK
+check_LIBRARIES += libmcshim.a
+check_PROGRAMS += $(SHIM_TESTS)
+TESTS += %D%/test_gemm %D%/test_norm
+endif
+endif
