@@ -3,6 +3,7 @@
 KERNEL_TESTS = \
 	%D%/test_all_reduce \
 	%D%/test_attention \
+	%D%/test_attention_prefill \
 	%D%/test_device \
 	%D%/test_elementwise \
 	%D%/test_gemm \
@@ -31,6 +32,7 @@ libmckerneltest_a_SOURCES = \
 MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_all_reduce_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_attention_prefill_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_device_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_gemm_LDADD = $(MC_KERNEL_TEST_LIBS)
