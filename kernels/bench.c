@@ -24,6 +24,7 @@ const struct mc_bench_op mc_bench_ops[] = {
      mc_bench_attention_prefill},
     {"attention_decode", "attention of a decode step", mc_bench_attention_decode},
     {"all_reduce", "sum over the ranks (--tp 2 or more)", mc_bench_all_reduce},
+    {"model", "whole steps of the model: prefill, decode", mc_bench_model},
     {NULL, NULL, NULL},
 };
 

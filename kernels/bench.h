@@ -23,6 +23,7 @@ struct mc_bench_options {
 	int64_t memory;   /* bytes of operands */
 	int64_t cache;    /* bytes that the device's caches may hold */
 	struct mc_bench_list tokens, prefix, batch, context;
+	struct mc_bench_list model_tokens, model_context; /* of whole steps */
 	bool csv;
 	bool cpu_clock; /* the processor time of one thread, not wall time */
 };
@@ -51,6 +52,7 @@ struct mc_bench_case {
 	size_t shared;   /* of what all sets share */
 	size_t arg_size; /* of an operator's arguments */
 	void (*once)(struct mc_bench *b, const void *arg);
+	void (*wait)(struct mc_bench *b, const void *arg);  /* for what once queued; NULL: the stream */
 	void (*plain)(struct mc_bench *b, const void *arg); /* the same by a plain library call, or NULL */
 	bool by_wall;                                       /* the host's clock rather than the device's */
 	/* Filled by begin. */
@@ -112,6 +114,7 @@ void mc_bench_kv_scatter(struct mc_bench *b);
 void mc_bench_kv_gather(struct mc_bench *b);
 void mc_bench_attention_prefill(struct mc_bench *b);
 void mc_bench_attention_decode(struct mc_bench *b);
+void mc_bench_model(struct mc_bench *b);
 
 /* The device: opened (0, or MC_NOHW, MC_USAGE, MC_FAIL with b->err), its memory taken, its limits measured.
  */
@@ -124,6 +127,10 @@ void mc_bench_plain_gemm(struct mc_bench *b, const struct mc_gemm *a);
 
 /* A case: false when it is only counted, left out (too large, too long) or the user has had enough. */
 bool mc_bench_begin(struct mc_bench *b, struct mc_bench_case *c);
+/* Leave it out, and say why. */
+void mc_bench_skip(struct mc_bench *b, const struct mc_bench_case *c, const char *why);
+/* Queue random numbers (of the program's format) to any place on the device. */
+void mc_bench_fill(struct mc_bench *b, struct mc_stream *s, char *to, size_t bytes);
 /* Room of the arena: with random numbers (about N(0, 1)), with indices, or with whatever is there. */
 void *mc_bench_numbers(struct mc_bench *b, size_t n, enum mc_dtype t);
 void *mc_bench_bytes(struct mc_bench *b, const void *host, size_t bytes);

@@ -47,10 +47,11 @@ static const struct row rows[] = {
     {"tp", IS_WHOLE, AT(ranks), 1, 8, "N", "tensor parallel degree: shapes of one of N ranks; default: 1"},
     {"dtype", IS_DTYPE, 0, 0, 0, "f32|bf16|f16", "number format; default: the backend's first"},
     {"tokens", IS_WHOLES, AT(tokens), 1, LARGEST, "N[,N]...",
-     "new tokens of a prefill; default: 512,2048,8192"},
+     "new tokens of a prefill; default: 512,2048,8192; whole model: 128,512,1024"},
     {"prefix", IS_WHOLES, AT(prefix), 0, LARGEST, "N[,N]...", "tokens cached before them; default: 0,8192"},
     {"batch", IS_WHOLES, AT(batch), 1, 4096, "N[,N]...", "sequences of a decode step; default: 1,8,32,64"},
-    {"context", IS_WHOLES, AT(context), 1, LARGEST, "N[,N]...", "tokens of each; default: 1024,8192,32768"},
+    {"context", IS_WHOLES, AT(context), 1, LARGEST, "N[,N]...",
+     "tokens of each; default: 1024,8192,32768; whole model: 128"},
     {"block-tokens", IS_WHOLE, AT(block_tokens), 16, 512, "N",
      "tokens of a KV block, 16 to 512 by 16; default: 512"},
     {"seconds", IS_REAL, AT(seconds), 1e-4, 3600, "S", "time for each case at most; default: 0.5"},
@@ -278,6 +279,12 @@ static bool complete(struct mc_bench_options *o, bool dtype_given)
 		return misused("tp", err.text);
 	if (o->block_tokens % 16)
 		return misused("block-tokens", "expected a multiple of 16");
+	o->model_tokens = o->tokens.n ? o->tokens : (struct mc_bench_list){3, {128, 512, 1024}};
+	o->model_context = o->context.n ? o->context : (struct mc_bench_list){1, {128}};
+	if (!o->tokens.n)
+		o->tokens = (struct mc_bench_list){3, {512, 2048, 8192}};
+	if (!o->context.n)
+		o->context = (struct mc_bench_list){3, {1024, 8192, 32768}};
 	if (o->cpu_clock && (!host || o->threads != 1))
 		return misused("clock", "cpu: expected --backend cpu and --threads 1");
 	for (int d = MC_F16; !dtype_given && d >= MC_F32; d--)
@@ -347,10 +354,8 @@ bool mc_bench_args(int argc, char **argv, struct mc_bench_options *o, int *rc)
 				       .block_tokens = 512,
 				       .seconds = 0.5,
 				       .precision = 0.01,
-				       .tokens = {3, {512, 2048, 8192}},
 				       .prefix = {2, {0, 8192}},
-				       .batch = {4, {1, 8, 32, 64}},
-				       .context = {3, {1024, 8192, 32768}}};
+				       .batch = {4, {1, 8, 32, 64}}};
 	if (asked(argc, argv)) {
 		*rc = MC_OK;
 		return false;

@@ -88,18 +88,30 @@ void *mc_bench_room(struct mc_bench *b, size_t bytes)
 	return p;
 }
 
-void *mc_bench_numbers(struct mc_bench *b, size_t n, enum mc_dtype t)
+/* Queue n numbers of a format to a place on the device. */
+static void fill(struct mc_bench *b, struct mc_stream *s, char *to, size_t bytes, enum mc_dtype t)
 {
-	size_t e = mc_dtype_bytes(t), all = n * e, chunk = PATTERN * e;
-	char *p = mc_bench_room(b, all);
+	size_t chunk = PATTERN * mc_dtype_bytes(t);
 	const char *from = pattern(b, t);
 
-	for (size_t at = 0; from && !b->failed && at < all; at += chunk) {
+	for (size_t at = 0; from && !b->failed && at < bytes; at += chunk) {
 		struct mc_copy c = {
-		    .to = p + at, .from = from, .bytes = all - at < chunk ? all - at : chunk, .rows = 1};
+		    .to = to + at, .from = from, .bytes = bytes - at < chunk ? bytes - at : chunk, .rows = 1};
 
-		b->be->copy(b->s, &c);
+		b->be->copy(s, &c);
 	}
+}
+
+void mc_bench_fill(struct mc_bench *b, struct mc_stream *s, char *to, size_t bytes)
+{
+	fill(b, s, to, bytes, b->o->dtype);
+}
+
+void *mc_bench_numbers(struct mc_bench *b, size_t n, enum mc_dtype t)
+{
+	char *p = mc_bench_room(b, n * mc_dtype_bytes(t));
+
+	fill(b, b->s, p, n * mc_dtype_bytes(t), t);
 	return p;
 }
 
@@ -145,6 +157,16 @@ static int copies(const struct mc_bench *b, const struct mc_bench_case *c)
 	return (int)fmax(1, fmin(fmin(want, may), COPIES));
 }
 
+void mc_bench_skip(struct mc_bench *b, const struct mc_bench_case *c, const char *why)
+{
+	if (b->planning) {
+		b->cases++;
+		return;
+	}
+	b->skipped++;
+	mc_bench_print_skipped(b, c, why);
+}
+
 bool mc_bench_begin(struct mc_bench *b, struct mc_bench_case *c)
 {
 	const char *why = too_much(b, c);
@@ -160,8 +182,7 @@ bool mc_bench_begin(struct mc_bench *b, struct mc_bench_case *c)
 		return false;
 	}
 	if (why) {
-		b->skipped++;
-		mc_bench_print_skipped(b, c, why);
+		mc_bench_skip(b, c, why);
 		return false;
 	}
 	mc_bench_print_progress(b, c);
@@ -191,7 +212,10 @@ static double sample(struct mc_bench *b, const struct mc_bench_case *c, bool pla
 	}
 	if (!host)
 		b->be->event_record(b->to, b->s);
-	b->failed |= b->be->stream_sync(b->s, &b->err) != 0;
+	if (c->wait && !plain)
+		c->wait(b, c->args);
+	else
+		b->failed |= b->be->stream_sync(b->s, &b->err) != 0;
 	return b->failed ? 0 : host ? mc_bench_clock(b) - from : b->be->event_seconds(b->from, b->to);
 }
 

@@ -100,6 +100,7 @@ noinst_PROGRAMS += %D%/bench
 	%D%/bench_device.c \
 	%D%/bench_gemm.c \
 	%D%/bench_kv.c \
+	%D%/bench_model.c \
 	%D%/bench_move.c \
 	%D%/bench_print.c \
 	%D%/bench_rows.c
