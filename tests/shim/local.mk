@@ -50,6 +50,7 @@ SHIM_LIBS = libmcshim.a libmckerneltest.a libmcshim.a libmckernels.a libmooncake
 SHIM_TESTS = \
 	%D%/test_all_reduce \
 	%D%/test_attention \
+	%D%/test_attention_prefill \
 	%D%/test_device \
 	%D%/test_elementwise \
 	%D%/test_gemm \
@@ -63,6 +64,9 @@ SHIM_TESTS = \
 %C%_test_attention_SOURCES = tests/kernels/test_attention.c
 %C%_test_attention_LDFLAGS = $(SHIM_LINK)
 %C%_test_attention_LDADD = $(SHIM_LIBS)
+%C%_test_attention_prefill_SOURCES = tests/kernels/test_attention_prefill.c
+%C%_test_attention_prefill_LDFLAGS = $(SHIM_LINK)
+%C%_test_attention_prefill_LDADD = $(SHIM_LIBS)
 %C%_test_device_SOURCES = tests/kernels/test_device.c
 %C%_test_device_LDFLAGS = $(SHIM_LINK)
 %C%_test_device_LDADD = $(SHIM_LIBS)
