@@ -57,6 +57,7 @@ void mc_bench_close(struct mc_bench *b)
 
 int mc_bench_memory(struct mc_bench *b)
 {
+	b->need = mc_bench_room_of(b->need);
 	b->arena = b->be->alloc(b->dev, MC_DEVICE, b->need, &b->err);
 	b->arena_bytes = b->arena ? b->need : 0;
 	return b->arena ? MC_OK : b->err.rc;
@@ -246,7 +247,7 @@ static double copy_rate(struct mc_bench *b)
 
 void mc_bench_measure_limits(struct mc_bench *b)
 {
-	size_t three = b->arena_bytes / 3 / mc_dtype_bytes(b->o->dtype);
+	size_t three = (b->arena_bytes / 3 - 256) / mc_dtype_bytes(b->o->dtype);
 	int size = b->host ? SGEMM : 8192;
 
 	/* As large as the memory allows. */

@@ -174,9 +174,10 @@ static void one(struct mc_bench *b, struct whole *w, int seqs, int tokens, int c
 
 	c.work = work(b, seqs, tokens, context);
 	c.bytes = (size_t)b->o->cache; /* one step reads more than the caches hold, or should not */
-	snprintf(c.shape, sizeof c.shape,
-		 seqs == 1 && context == 0 ? "prefill of %d" : "decode, batch %d, context %d",
-		 context ? seqs : tokens, context + 1);
+	if (tokens > 1)
+		snprintf(c.shape, sizeof c.shape, "prefill of %d", tokens);
+	else
+		snprintf(c.shape, sizeof c.shape, "decode, batch %d, context %d", seqs, context + 1);
 	if (context + tokens > b->o->model->max_position) {
 		mc_bench_skip(b, &c, "beyond the model's positions");
 		return;

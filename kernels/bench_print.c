@@ -51,7 +51,7 @@ static void csv(const struct mc_bench *b, const struct mc_bench_case *c, const s
 {
 	double floor = mc_work_floor(&c->work, &b->limits);
 
-	printf("%s,%s,%s,%d,%d,%d,%.6g,%.4g,%.6g,%.4g,%s,%.10g,%.10g,%.5g,%.5g,", c->op, c->shape,
+	printf("%s,\"%s\",%s,%d,%d,%d,%.6g,%.4g,%.6g,%.4g,%s,%.10g,%.10g,%.5g,%.5g,", c->op, c->shape,
 	       mc_dtype_name(b->o->dtype), c->copies, r->samples, r->runs, r->seconds, r->spread, floor,
 	       floor / r->seconds, mc_work_memory_bound(&c->work, &b->limits) ? "memory" : "compute",
 	       c->work.flops, c->work.bytes, c->work.flops / r->seconds * 1e-9,
