@@ -148,6 +148,6 @@ double llama_bound(const struct llama_rig *l, double rms)
 	double places = 2 * 11.0 * l->shape.layers + 2, u = mc_dtype_epsilon(l->dtype) / 2;
 
 	if (l->dtype == MC_F32)
-		places *= 4;
+		places *= 16;
 	return 5 * sqrt(places / 3) * u * rms;
 }
