@@ -55,6 +55,8 @@ SHIM_TESTS = \
 	%D%/test_elementwise \
 	%D%/test_gemm \
 	%D%/test_kv \
+	%D%/test_llama \
+	%D%/test_llama_ranks \
 	%D%/test_norm \
 	%D%/test_rope \
 	%D%/test_sample
@@ -79,6 +81,12 @@ SHIM_TESTS = \
 %C%_test_kv_SOURCES = tests/kernels/test_kv.c
 %C%_test_kv_LDFLAGS = $(SHIM_LINK)
 %C%_test_kv_LDADD = $(SHIM_LIBS)
+%C%_test_llama_SOURCES = tests/kernels/test_llama.c
+%C%_test_llama_LDFLAGS = $(SHIM_LINK)
+%C%_test_llama_LDADD = $(SHIM_LIBS)
+%C%_test_llama_ranks_SOURCES = tests/kernels/test_llama_ranks.c
+%C%_test_llama_ranks_LDFLAGS = $(SHIM_LINK)
+%C%_test_llama_ranks_LDADD = $(SHIM_LIBS)
 %C%_test_norm_SOURCES = tests/kernels/test_norm.c
 %C%_test_norm_LDFLAGS = $(SHIM_LINK)
 %C%_test_norm_LDADD = $(SHIM_LIBS)
