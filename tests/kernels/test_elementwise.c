@@ -116,7 +116,7 @@ static void run_embed(struct rig *r, struct rig_random *g, int rows, int width, 
 /* Exact: widths around what a thread and a block move, ids outside of the table. */
 START_TEST(embed)
 {
-	static const int width[] = {8, 64, 1016, 1024, 1032, 4096, 8192, 8200, 16392};
+	static const int width[] = {8, 64, 1016, 1024, 1032, 4096, 8192, 8200, 16384, 16392};
 	struct rig_random g = {18};
 
 	for (size_t i = 0; i < COUNT(width); i++) {

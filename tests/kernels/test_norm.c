@@ -148,12 +148,13 @@ END_TEST
 /* eps counts where a row is small, and keeps a row of zeros zero. */
 START_TEST(epsilon)
 {
+	static const int hiddens[] = {256, 4096, 16400};
 	struct rig_random g = {53};
 	struct rig r;
 
 	rig_open(&r, _i);
-	for (int c = 0; c < 2; c++) {
-		int hidden = c ? 4096 : 256;
+	for (size_t c = 0; c < COUNT(hiddens); c++) {
+		int hidden = hiddens[c];
 		size_t n = (size_t)(2 * hidden);
 		float *x = rig_normals(&g, r.dtype, n, 0x1p-8f), *w = rig_normals(&g, r.dtype, n / 2, 1);
 		struct mc_norm a = {.rows = 2, .hidden = hidden, .eps = 0x1p-16f, .dtype = r.dtype};
