@@ -89,7 +89,8 @@ static __device__ inline int peer_after(const mc_cuda_reduce &a, int d)
 template <class T> static __global__ void one_shot(const mc_cuda_reduce a)
 {
 	uint4 *own = static_cast<uint4 *>(a.buffer[a.rank]), *slots = static_cast<uint4 *>(a.slots[a.rank]);
-	int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, step = (int64_t)gridDim.x * THREADS;
+	int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+		step = (int64_t)gridDim.x * blockDim.x;
 
 	for (int64_t i = first; i < a.chunks; i += step) {
 		uint4 v = own[i];
@@ -113,7 +114,8 @@ template <class T> static __global__ void one_shot(const mc_cuda_reduce a)
 template <class T> static __global__ void two_shot(const mc_cuda_reduce a)
 {
 	int64_t part = (a.chunks + a.ranks - 1) / a.ranks, from = a.rank * part, to = from + part;
-	int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x, step = (int64_t)gridDim.x * THREADS;
+	int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+		step = (int64_t)gridDim.x * blockDim.x;
 
 	if (to > a.chunks)
 		to = a.chunks;
@@ -138,9 +140,11 @@ template <class T> static int launch(cudaStream_t s, const mc_cuda_reduce *a)
 	auto kernel = a->slot_chunks ? one_shot<T> : two_shot<T>;
 	int64_t work = a->slot_chunks ? a->chunks : (a->chunks + a->ranks - 1) / a->ranks;
 	int64_t blocks = (work + THREADS - 1) / THREADS;
+	/* A warp at least, which has a thread for each rank's flag. */
+	int threads = work < THREADS ? mc_ceil_div(work < 1 ? 1 : (int)work, 32) * 32 : (int)THREADS;
 
 	blocks = blocks < 1 ? 1 : blocks < a->blocks ? blocks : a->blocks;
-	MC_LAUNCH(kernel, dim3((unsigned)blocks), dim3(THREADS), 0, s, *a);
+	MC_LAUNCH(kernel, dim3((unsigned)blocks), dim3((unsigned)threads), 0, s, *a);
 	return mc_cuda_launched();
 }
 
