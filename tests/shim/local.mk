@@ -59,7 +59,9 @@ SHIM_TESTS = \
 	%D%/test_llama_ranks \
 	%D%/test_norm \
 	%D%/test_rope \
-	%D%/test_sample
+	%D%/test_sample \
+	%D%/test_shim \
+	%D%/test_shim_runtime
 %C%_test_all_reduce_SOURCES = tests/kernels/test_all_reduce.c
 %C%_test_all_reduce_LDFLAGS = $(SHIM_LINK)
 %C%_test_all_reduce_LDADD = $(SHIM_LIBS)
@@ -96,10 +98,21 @@ SHIM_TESTS = \
 %C%_test_sample_SOURCES = tests/kernels/test_sample.c
 %C%_test_sample_LDFLAGS = $(SHIM_LINK)
 %C%_test_sample_LDADD = $(SHIM_LIBS)
+# Programs of the shim itself; what is wrong with their kernels is meant.
+EXTRA_LIBRARIES += libmcshimkernels.a
+libmcshimkernels_a_CPPFLAGS = $(libmcshim_a_CPPFLAGS)
+libmcshimkernels_a_CXXFLAGS = $(libmcshim_a_CXXFLAGS)
+libmcshimkernels_a_SOURCES = %D%/shim_kernels.cc %D%/shim_kernels.h
+%C%_test_shim_CPPFLAGS = $(libmcshim_a_CPPFLAGS)
+%C%_test_shim_LDFLAGS = $(SHIM_LINK)
+%C%_test_shim_LDADD = libmcshimkernels.a $(SHIM_LIBS)
+%C%_test_shim_runtime_CPPFLAGS = $(libmcshim_a_CPPFLAGS)
+%C%_test_shim_runtime_LDFLAGS = $(SHIM_LINK)
+%C%_test_shim_runtime_LDADD = libmcshimkernels.a $(SHIM_LIBS)
 if HAVE_SHIM
 if HAVE_CHECK
-check_LIBRARIES += libmcshim.a
+check_LIBRARIES += libmcshim.a libmcshimkernels.a
 check_PROGRAMS += $(SHIM_TESTS)
-TESTS += %D%/test_gemm %D%/test_norm
+TESTS += $(SHIM_TESTS)
 endif
 endif

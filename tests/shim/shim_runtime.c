@@ -101,6 +101,7 @@ void shim_unlock(void)
 void shim_seed(uint64_t seed)
 {
 	shim.random = seed * UINT64_C(0x9e3779b97f4a7c15);
+	shim.random = shim_random() ^ seed; /* or neighbours would be one sequence, shifted */
 }
 
 uint64_t shim_random(void)
@@ -180,7 +181,7 @@ cudaError_t cudaGetLastError(void)
 {
 	cudaError_t rc = shim.last;
 
-	shim.last = rc == cudaErrorLaunchFailure ? rc : cudaSuccess;
+	shim.last = shim_device_error(shim.current);
 	return rc;
 }
 
