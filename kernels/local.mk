@@ -1,3 +1,4 @@
+EXTRA_DIST += %D%/README
 # Compute backends. libmckernels.a: the table, what all backends share, the CPU. Programs that use it link $(MC_KERNEL_LIBS), which
 # never hold GSL. CUDA's host code and kernels are libmckernels_cuda.a; without CUDA absent.c stands for them.
 noinst_LIBRARIES += libmckernels.a
