@@ -56,6 +56,7 @@ CLEANFILES += %D%/backend_registry.c
 KERNELS_CUH = \
 	%D%/cuda/launch.cuh \
 	%D%/cuda/number.cuh \
+	%D%/cuda/prefill_splits.cuh \
 	%D%/cuda/ptx.cuh \
 	%D%/cuda/tile.cuh
 EXTRA_LIBRARIES += libmckernels_cuda.a

@@ -24,16 +24,19 @@
  * spills (255 registers). A warp alone can't overlap its softmax with its products: 2048 of some 2900 cycles,
  * 70 %; two blocks a multiprocessor (80 KiB each) fill each other's gaps. D = 64 has as many exponentials for
  * half the products: 1024 of some 1800 cycles. The diagonal costs (128 / group + 64) / 2 tokens a row beyond
- * those that count. FlashAttention-2 reports up to 73 % of an A100's peak with tiles of this shape. A chunk
- * of few rows after a long prefix fills few multiprocessors: rows / 128 blocks for a KV head and sequence.
+ * those that count. FlashAttention-2 reports up to 73 % of an A100's peak with tiles of this shape. On sm_90
+ * these instructions reach some 60 % of the peak at best, and FlashAttention-2 35 % (arXiv 2407.08608, which
+ * shows what wgmma and TMA are for). Rows that fill too few multiprocessors: prefill_splits.cuh.
  */
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/prefill_splits.cuh"
 #include "kernels/cuda/tile.cuh"
 
+#include <assert.h>
 #include <float.h>
 
-enum { WARPS = 4, THREADS = 32 * WARPS, ROWS = 32 * WARPS, KEYS = 16 * WARPS };
+enum { WARPS = 4, THREADS = 32 * WARPS, ROWS = MC_PREFILL_ROWS, KEYS = 16 * WARPS };
 
 static const float LOG2_E = 1.44269504f;
 
@@ -47,6 +50,8 @@ struct arguments {
 	uint32_t inverse; /* of group */
 	float scale;      /* of logits, to base 2; above 0 */
 	int sign;         /* of the scale that was asked for */
+	struct mc_prefill_splits splits;
+	uint32_t splits_inverse; /* of splits.count */
 };
 
 /* What a block works on: rows first .. first + ROWS - 1 of the rows (new tokens x group) of one sequence and
@@ -54,7 +59,8 @@ struct arguments {
 struct part {
 	int row_start, context;
 	int first, rows; /* rows: of the sequence */
-	int keys;        /* tokens that the last row of the part sees */
+	int keys;        /* tokens that the last row of the part sees, up to the end of the split */
+	int split, key;  /* first token of the split */
 };
 
 /* 16 times the number of the warp, worked out where it is used: registers are dear. */
@@ -71,18 +77,21 @@ template <int D> struct state {
 	float sum[2][2]; /* of this lane's columns */
 };
 
-/* False if the sequence has fewer parts. The last ones, which see most, come first. */
+/* False if there is no such part. The last ones, which see most, come first. */
 static __device__ inline bool part_of(struct part *p, const struct arguments *a)
 {
-	int seq = (int)blockIdx.z, parts;
+	int seq = (int)blockIdx.z, i = mc_divide((int)blockIdx.x, a->splits_inverse), parts;
 
 	p->row_start = a->row_start[seq];
 	p->context = a->context[seq];
 	p->rows = (a->row_start[seq + 1] - p->row_start) * a->group;
 	parts = (p->rows + ROWS - 1) / ROWS;
-	p->first = (parts - 1 - (int)blockIdx.x) * ROWS;
+	p->first = (parts - 1 - i) * ROWS;
 	p->keys = p->context + mc_divide(min(p->first + ROWS, p->rows) - 1, a->inverse) + 1;
-	return p->first >= 0;
+	p->split = (int)blockIdx.x - i * a->splits.count;
+	p->key = p->split * a->splits.keys;
+	p->keys = min(p->keys, p->key + a->splits.keys);
+	return p->first >= 0 && p->key < p->keys;
 }
 
 /* Elements from the start of q or out to chunk 0 of a row of the sequence. */
@@ -303,16 +312,44 @@ static __device__ inline void finish(const struct state<D> &st, unsigned char *t
 	}
 }
 
+/* Warp: leave its rows to the merge. */
+template <int D> static __device__ inline void put_split(const struct state<D> &st, const struct arguments *a)
+{
+	int lane = (int)threadIdx.x % 32;
+	struct part p;
+
+	part_of(&p, a);
+#pragma unroll
+	for (int m = 0; m < 2; m++)
+#pragma unroll
+		for (int h = 0; h < 2; h++) {
+			int row = p.first + 2 * warp16() + m * 16 + h * 8 + lane / 4;
+			int64_t at =
+			    row_at<1>(a, &p, row, (int)gridDim.y * a->group) * a->splits.count + p.split;
+			float sum = st.sum[m][h];
+
+			sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+			sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+			if (row >= p.rows)
+				continue;
+			if (lane % 4 == 0)
+				a->splits.weight[at] = float2{st.top[m][h], sum};
+#pragma unroll
+			for (int n = 0; n < D / 8; n++)
+				*(float2 *)(a->splits.part + at * D + n * 8 + lane % 4 * 2) =
+				    float2{st.o[m][n][2 * h], st.o[m][n][2 * h + 1]};
+		}
+}
+
 /* Where the warp's 16 tokens of the KV tile from `key` on begin; somewhere, if there are none. */
 template <int D>
 static __device__ inline const unsigned char *kv_of(const struct arguments *a, int key, int keys)
 {
-	int step = key / 16 + (int)threadIdx.x / 32;
+	int token = key + warp16();
 	const unsigned char *base = a->kv.layer + (size_t)mc_opaque((int)blockIdx.y) * a->kv.tile_bytes;
+	const int32_t *table = a->kv.table + (size_t)mc_opaque((int)blockIdx.z) * (size_t)a->kv.table_stride;
 
-	return 16 * step < keys
-		   ? mc_kv_step<D>(&a->kv, a->kv.table + (int64_t)blockIdx.z * a->kv.table_stride, base, step)
-		   : base;
+	return token < keys ? mc_kv_step<D>(&a->kv, table, base, token / 16) : base;
 }
 
 /* The n-th tile after the one at x, of the ring of three that begins at `first`. */
@@ -332,15 +369,15 @@ static __global__ void __launch_bounds__(THREADS, 2) prefill(const struct argume
 	if (!part_of(&p, &a))
 		return;
 	constexpr int TILE = KEYS * 2 * D, RING = ROWS * 2 * D;
-	const unsigned char *next = kv_of<D>(&a, 0, p.keys);
+	const unsigned char *next = kv_of<D>(&a, p.key, p.keys);
 	int k = RING; /* bytes from q to the tile of K */
 
 	copy_q<T, D>(q, &a, &p);
-	mc_tile_copy16<D>(q + k, warp16(), next, p.keys - warp16());
+	mc_tile_copy16<D>(q + k, warp16(), next, p.keys - p.key - warp16());
 	mc_cp_async_commit();
-	mc_tile_copy16<D>(q + k + TILE, warp16(), next + a.kv.v_offset, p.keys - warp16());
+	mc_tile_copy16<D>(q + k + TILE, warp16(), next + a.kv.v_offset, p.keys - p.key - warp16());
 	mc_cp_async_commit();
-	next = kv_of<D>(&a, KEYS, p.keys);
+	next = kv_of<D>(&a, p.key + KEYS, p.keys);
 	start(st);
 	if (a.sign != 1) {
 		mc_cp_async_wait<1>();
@@ -348,7 +385,7 @@ static __global__ void __launch_bounds__(THREADS, 2) prefill(const struct argume
 	}
 	int all_see =
 	    p.context + mc_divide(min(p.first + 2 * warp16(), p.rows - 1), a.inverse); /* rows of the warp */
-	for (int key = 0; key < p.keys; key += KEYS) {
+	for (int key = p.key; key < p.keys; key += KEYS) {
 		float s[2][KEYS / 8][4];
 		int left = p.keys - key - KEYS; /* after this tile */
 
@@ -370,47 +407,64 @@ static __global__ void __launch_bounds__(THREADS, 2) prefill(const struct argume
 		weigh<T, D>(st, s, q + ring<TILE, RING>(k, 1));
 		k = ring<TILE, RING>(k, 2);
 	}
-	finish<T, D>(st, q, &a);
+	if (a.splits.count > 1)
+		put_split<D>(st, &a);
+	else
+		finish<T, D>(st, q, &a);
 }
 
-template <class T, int D> static int launch(cudaStream_t s, const struct mc_attention *a)
+template <class T, int D> static int launch(cudaStream_t s, const struct mc_attention *a, int units)
 {
 	const struct mc_batch *b = &a->batch;
 	int kv_heads = a->pages.layout.kv_heads, group = a->heads / kv_heads;
-	int bytes = (ROWS + 3 * KEYS) * 2 * D;
-	struct arguments x = {mc_kv_source_of(&a->pages),
-			      b->row_start,
-			      b->context,
-			      a->q,
-			      a->out,
-			      a->q_stride,
-			      a->out_stride,
-			      group,
-			      mc_inverse(group),
-			      a->scale == 0 ? 1 : fabsf(a->scale) * LOG2_E,
-			      (a->scale > 0) - (a->scale < 0)};
+	int bytes = (ROWS + 3 * KEYS) * 2 * D, parts = mc_ceil_div(b->max_rows * group, ROWS);
 	auto kernel = prefill<T, D>;
+	auto merge = prefill_merge<T, D>;
+	struct arguments x;
 	cudaError_t rc;
 
-	if (!b->seqs)
-		return 0;
-	if ((int64_t)b->max_rows * group >= 1 << 26 || b->max_tokens >= 1 << 30) /* mc_divide's limits */
-		return (int)cudaErrorInvalidValue;
+	x.kv = mc_kv_source_of(&a->pages);
+	x.row_start = b->row_start;
+	x.context = b->context;
+	x.q = a->q;
+	x.out = a->out;
+	x.q_stride = a->q_stride;
+	x.out_stride = a->out_stride;
+	x.group = group;
+	x.inverse = mc_inverse(group);
+	x.scale = a->scale == 0 ? 1 : fabsf(a->scale) * LOG2_E;
+	x.sign = (a->scale > 0) - (a->scale < 0);
+	x.splits = mc_prefill_splits_of(a, units);
+	x.splits_inverse = mc_inverse(x.splits.count);
+	assert(x.splits.count == 1 ||
+	       (size_t)b->rows * (size_t)a->heads * (size_t)x.splits.count <= mc_prefill_room(a, units));
 	rc = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 	if (rc != cudaSuccess)
 		return (int)rc;
-	MC_LAUNCH(
-	    kernel,
-	    dim3((unsigned)mc_ceil_div(b->max_rows * group, ROWS), (unsigned)kv_heads, (unsigned)b->seqs),
-	    dim3(THREADS), bytes, s, x);
+	MC_LAUNCH(kernel, dim3((unsigned)(parts * x.splits.count), (unsigned)kv_heads, (unsigned)b->seqs),
+		  dim3(THREADS), bytes, s, x);
+	if (x.splits.count > 1)
+		MC_LAUNCH(merge, dim3((unsigned)mc_ceil_div(b->rows * a->heads, MC_PREFILL_THREADS / 32)),
+			  dim3(MC_PREFILL_THREADS), 0, s, x.splits, b->position, (T *)a->out, b->rows,
+			  a->heads, a->out_stride);
 	return mc_cuda_launched();
 }
 
-int mc_cuda_attention_prefill(struct CUstream_st *s, const struct mc_attention *a)
+size_t mc_cuda_attention_prefill_scratch(const struct mc_attention *a, int units)
+{
+	return mc_prefill_scratch(a, units);
+}
+
+int mc_cuda_attention_prefill(struct CUstream_st *s, const struct mc_attention *a, int units)
 {
 	bool bf16 = a->pages.layout.dtype == MC_BF16;
 
+	if (!a->batch.seqs)
+		return 0;
+	/* More than mc_divide takes. */
+	if ((int64_t)a->batch.max_rows * a->heads >= 1 << 26 || a->batch.max_tokens >= 1 << 30)
+		return (int)cudaErrorInvalidValue;
 	if (a->pages.layout.head_dim == 64)
-		return bf16 ? launch<mc_bf16, 64>(s, a) : launch<mc_f16, 64>(s, a);
-	return bf16 ? launch<mc_bf16, 128>(s, a) : launch<mc_f16, 128>(s, a);
+		return bf16 ? launch<mc_bf16, 64>(s, a, units) : launch<mc_f16, 64>(s, a, units);
+	return bf16 ? launch<mc_bf16, 128>(s, a, units) : launch<mc_f16, 128>(s, a, units);
 }

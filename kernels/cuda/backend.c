@@ -21,11 +21,21 @@ OPERATOR(embed, mc_embed, a->dtype)
 OPERATOR(sample, mc_sample, MC_BF16) /* logits are f32 */
 OPERATOR(kv_scatter, mc_kv_rows, a->pages.layout.dtype)
 OPERATOR(kv_gather, mc_kv_rows, a->pages.layout.dtype)
-OPERATOR(attention_prefill, mc_attention, a->pages.layout.dtype)
 
 static size_t attention_scratch(struct mc_device *d, const struct mc_attention *a)
 {
-	return mc_cuda_attention_decode_scratch(a, d->units);
+	size_t prefill = mc_cuda_attention_prefill_scratch(a, d->units);
+	size_t decode = mc_cuda_attention_decode_scratch(a, d->units);
+
+	return prefill > decode ? prefill : decode;
+}
+
+static void attention_prefill(struct mc_stream *s, const struct mc_attention *a)
+{
+	mc_attention_check(a);
+	assert(a->pages.layout.dtype == MC_BF16 || a->pages.layout.dtype == MC_F16);
+	mc_cuda_use(s->dev);
+	mc_cuda_queued(s, "attention_prefill", mc_cuda_attention_prefill(s->cu, a, s->dev->units));
 }
 
 static void attention_decode(struct mc_stream *s, const struct mc_attention *a)

@@ -20,10 +20,14 @@ int mc_cuda_embed(struct CUstream_st *s, const struct mc_embed *a);
 int mc_cuda_sample(struct CUstream_st *s, const struct mc_sample *a);
 int mc_cuda_kv_scatter(struct CUstream_st *s, const struct mc_kv_rows *a);
 int mc_cuda_kv_gather(struct CUstream_st *s, const struct mc_kv_rows *a);
-int mc_cuda_attention_prefill(struct CUstream_st *s, const struct mc_attention *a);
+
+/* The tokens that few rows see are cut into splits, so that they fill the device; scratch holds
+ * mc_cuda_attention_prefill_scratch bytes then. units: multiprocessors. */
+size_t mc_cuda_attention_prefill_scratch(const struct mc_attention *a, int units);
+int mc_cuda_attention_prefill(struct CUstream_st *s, const struct mc_attention *a, int units);
 
 /* The context is cut into `splits` parts per sequence; scratch holds mc_cuda_attention_decode_scratch bytes.
- * units: multiprocessors. */
+ */
 size_t mc_cuda_attention_decode_scratch(const struct mc_attention *a, int units);
 int mc_cuda_attention_decode(struct CUstream_st *s, const struct mc_attention *a, int units);
 

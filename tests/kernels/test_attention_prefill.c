@@ -158,8 +158,8 @@ static void chunk(struct rig *r, const struct paged_batch *b, const void *q, int
 
 /*
  * A prompt in chunks, and in other ones: each row within the bounds, whatever is beside it. On CUDA, where
- * tiles of tokens begin at the start of the sequence always, even the same bytes, so that a prefix taken from
- * the cache gives what computing it again would.
+ * tiles of tokens begin at the start of the sequence always, even the same bytes, as long as nothing is
+ * split: a prefix taken from the cache gives what computing it again would.
  */
 START_TEST(chunks)
 {
@@ -203,6 +203,33 @@ START_TEST(chunks)
 }
 END_TEST
 
+/* Few rows after many tokens, which CUDA cuts into splits: rows on both sides of a split's edge, sequences
+ * with fewer splits than the longest, and with one. */
+START_TEST(long_prefix)
+{
+	static const int context[] = {1640, 540, 1149, 0, 574}, fresh[] = {70, 70, 6, 1, 2};
+	struct rig_random g = {27};
+	struct paged_batch b;
+	struct rig r;
+
+	rig_open(&r, _i);
+	for (int i = 0; i < 3; i++) {
+		paged_batch_init(&b, &r, &g,
+				 &(struct paged_want){.kv_heads = i == 1 ? 2 : 1,
+						      .group = i == 1 ? 1 : 2,
+						      .head_dim = i == 2 ? 128 : 64,
+						      .block_tokens = 80,
+						      .seqs = i == 0 ? 5 : 1,
+						      .context = context,
+						      .fresh = fresh,
+						      .q_scale = 3});
+		against_double(&r, &b, 0.125f, "long prefix");
+		paged_batch_fini(&b);
+	}
+	rig_close(&r);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("attention_prefill");
@@ -214,6 +241,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, far_blocks, 0, n);
 	tcase_add_loop_test(t, scales, 0, n);
 	tcase_add_loop_test(t, chunks, 0, n);
+	tcase_add_loop_test(t, long_prefix, 0, n);
 	suite_add_tcase(s, t);
 	return s;
 }
