@@ -25,7 +25,7 @@
  * 70 %; two blocks a multiprocessor (80 KiB each) fill each other's gaps. D = 64 has as many exponentials for
  * half the products: 1024 of some 1800 cycles. The diagonal costs (128 / group + 64) / 2 tokens a row beyond
  * those that count. FlashAttention-2 reports up to 73 % of an A100's peak with tiles of this shape. On sm_90
- * these instructions reach some 60 % of the peak at best, and FlashAttention-2 35 % (arXiv 2407.08608, which
+ * these instructions reach two thirds of the peak at best, and FlashAttention-2 35 % (arXiv 2407.08608, which
  * shows what wgmma and TMA are for). Rows that fill too few multiprocessors: prefill_splits.cuh.
  */
 #include "kernels/cuda/launch.cuh"
