@@ -345,6 +345,11 @@ START_TEST(models_refused)
 		if (!(good.backend->dtypes >> t & 1))
 			REFUSED(w.dtype = (enum mc_dtype)t);
 #undef REFUSED
+	/* More than any machine has; what was there already is given back. */
+	w = good;
+	w.blocks = INT32_MAX;
+	ck_assert_int_eq(mc_llama_open(&m, &w, weights, NULL), MC_FAIL);
+	ck_assert_ptr_null(m);
 	w = good;
 	ck_assert_int_eq(mc_llama_measure(&w, &bytes, NULL), 0);
 	ck_assert_uint_ge(bytes.weights, (size_t)mc_llama_parameters(&w.shape) * mc_dtype_bytes(w.dtype));
