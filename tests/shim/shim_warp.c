@@ -189,6 +189,8 @@ void shim_async_wait(unsigned left)
 			memset(t->async[n].to, 0, 16);
 		n++;
 	}
+	if (!n) /* and perhaps no list yet */
+		return;
 	t->asyncs -= n;
 	memmove(t->async, t->async + n, (size_t)t->asyncs * sizeof *t->async);
 }
