@@ -7,8 +7,9 @@
  *
  * Up to 16,384 wide, each element is read once and held in registers while the row's sum is made: a warp for
  * a row of up to 1,024, a block of up to 512 threads for a wider one. A thread has 1, 2 or 4 pieces of 16
- * bytes under way for each array, the weight is asked for before the barrier: 32 KiB and more in flight on a
- * multiprocessor of sm_80, where 10 KiB cover the latency at full bandwidth (2 TB/s, 500 ns, 108 of them).
+ * bytes under way for each array, and the weight before the barrier; it needs at most 32, 40 or 60 registers
+ * (ptxas, sm_80, sm_90), so that 2,048, 1,536 or 1,024 threads are at work on a multiprocessor: 32 KiB and
+ * more in flight, where 10 KiB cover the latency at full bandwidth (sm_80: 2 TB/s, 500 ns, 108 of them).
  * Wider rows are read twice, mostly from the caches the second time. Speed on a GPU: not measured.
  */
 #include "kernels/cuda/launch.cuh"

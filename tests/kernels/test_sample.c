@@ -114,7 +114,7 @@ START_TEST(greedy_sizes)
 
 		if (!opened(&r, _i))
 			return;
-		rows_init(&s, vocab[v] > 20000 ? 4 : 12, vocab[v], v % 2 ? 8 : 0);
+		rows_init(&s, vocab[v] > 4000 ? 4 : 8, vocab[v], v % 2 ? 8 : 0);
 		for (int i = 0; i < s.rows; i++) {
 			int at =
 			    i < 4 && i < s.vocab ? s.vocab - 1 - i : (int)rig_below(&g, (uint32_t)s.vocab);
@@ -134,7 +134,7 @@ END_TEST
 /* Equals: the lowest token, near and far, across threads, warps and turns; zeros of both signs are equal. */
 START_TEST(greedy_ties)
 {
-	enum { VOCAB = 20003, ROWS = 40 };
+	enum { VOCAB = 20003, ROWS = 20 };
 	struct rig_random g = {42};
 	struct rows s;
 	struct rig r;
@@ -181,7 +181,7 @@ static int odd_row(float *x, int vocab, int i)
 
 START_TEST(odd_numbers)
 {
-	static const int vocab[] = {3, 40, 9001};
+	static const int vocab[] = {3, 40, 2001};
 	static const float temperature[] = {0, 1e-30f, 0x1p-149f, 1, 1e30f, FLT_MAX};
 
 	for (size_t v = 0; v < COUNT(vocab); v++)
@@ -235,7 +235,7 @@ START_TEST(drawn_scores)
 
 		if (!opened(&r, _i))
 			return;
-		rows_init(&s, vocab[v] > 10000 ? 6 : 60, vocab[v], 4);
+		rows_init(&s, vocab[v] > 10000 ? 6 : 30, vocab[v], 4);
 		for (int i = 0; i < s.rows; i++) {
 			normal_row(&s, i, &g, i % 4 == 3 ? 0.01f : 3);
 			s.temperature[i] = temperature[i % (int)COUNT(temperature)];
@@ -289,7 +289,7 @@ static void softmax(double *p, const float *x, int vocab, double temperature)
  * temperatures that take turns in one batch, also where all logits are large. */
 START_TEST(drawn_softmax)
 {
-	enum { VOCAB = 11, ROWS = 3 * 2000 };
+	enum { VOCAB = 11, ROWS = 3 * 1000 };
 	static const float temperature[] = {0.5f, 1, 2};
 	static const float shift[] = {0, 0, 1000};
 
@@ -327,7 +327,7 @@ END_TEST
 /* A draw says nothing of the one with the next seed. */
 START_TEST(drawn_independent)
 {
-	enum { VOCAB = 5, ROWS = 4000 };
+	enum { VOCAB = 5, ROWS = 2000 };
 	double p[VOCAB], pair[VOCAB * VOCAB], count[VOCAB * VOCAB] = {0};
 	struct rows s;
 	struct rig r;
@@ -356,7 +356,7 @@ END_TEST
 /* A token depends on its own row only: not on which row of the batch it is, nor on the run. */
 START_TEST(drawn_again)
 {
-	enum { VOCAB = 3001, ROWS = 50 };
+	enum { VOCAB = 3001, ROWS = 20 };
 	struct rig_random g = {45};
 	struct rows s, other;
 	struct rig r;
