@@ -8,6 +8,9 @@
 #include "base/vec.h"
 #include "kernels/safetensors.h"
 
+/* Numbers that are made at a time. */
+enum { SOME = 256 };
+
 struct mc_weights {
 	struct mc_safetensors *files; /* NULL: from the seed */
 	uint64_t seed;
@@ -120,21 +123,55 @@ static uint64_t stream_of(uint64_t seed, const char *name)
 	return mc_hash_pair(seed, h);
 }
 
-/* Number i of a stream: uniform from -1 to 1. */
-static inline float uniform(uint64_t stream, uint64_t i)
+/* 24 bits, as a number from -1 to 1. */
+static inline float uniform(uint32_t bits)
 {
-	return (float)((int64_t)mc_hash_u64(stream + i) >> 40) * 0x1p-23f;
+	return (float)((int32_t)bits >> 8) * 0x1p-23f;
+}
+
+/* Numbers first .. first + n - 1 of a stream; a hash makes two. */
+static void uniforms(uint64_t stream, uint64_t first, float *x, int n)
+{
+	int i = 0;
+
+	if (first & 1)
+		x[i++] = uniform((uint32_t)(mc_hash_u64(stream + first / 2) >> 32));
+	for (; i < n; i += 2) {
+		uint64_t h = mc_hash_u64(stream + (first + (uint64_t)i) / 2);
+
+		x[i] = uniform((uint32_t)h);
+		if (i + 1 < n)
+			x[i + 1] = uniform((uint32_t)(h >> 32));
+	}
+}
+
+static void put_all(enum mc_dtype t, void *to, const float *x, int n)
+{
+	if (t == MC_F32)
+		memcpy(to, x, (size_t)n * sizeof *x);
+	else if (t == MC_BF16)
+		for (int i = 0; i < n; i++)
+			((uint16_t *)to)[i] = mc_bf16_of(x[i]);
+	else
+		for (int i = 0; i < n; i++)
+			((uint16_t *)to)[i] = mc_f16_of(x[i]);
 }
 
 static void seeded_row(const struct mc_weights *w, const struct mc_weights_part *p, int row, char *to)
 {
 	const struct mc_llama_tensor *t = p->tensor;
 	uint64_t stream = stream_of(w->seed, t->name), first;
-	float scale = t->rows ? (float)sqrt(3.0 / t->cols) : 0.1f, middle = t->rows ? 0 : 1;
+	float scale = t->rows ? (float)sqrt(3.0 / t->cols) : 0.1f, middle = t->rows ? 0 : 1, x[SOME];
 
 	first = (uint64_t)row * (uint64_t)t->cols + (uint64_t)p->col;
-	for (int i = 0; i < p->cols; i++)
-		mc_dtype_put(p->dtype, to, (size_t)i, middle + scale * uniform(stream, first + (uint64_t)i));
+	for (int i = 0; i < p->cols; i += SOME) {
+		int n = p->cols - i < SOME ? p->cols - i : SOME;
+
+		uniforms(stream, first + (uint64_t)i, x, n);
+		for (int k = 0; k < n; k++)
+			x[k] = middle + scale * x[k];
+		put_all(p->dtype, to + (size_t)i * mc_dtype_bytes(p->dtype), x, n);
+	}
 }
 
 void mc_weights_get(const struct mc_weights *w, const struct mc_weights_part *p)

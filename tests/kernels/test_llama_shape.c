@@ -203,7 +203,7 @@ START_TEST(seeded)
 	x = all_of(w, &t, MC_F32);
 	y = all_of(w, &t, MC_F16);
 	z = all_of(other, &t, MC_F32);
-	mc_weights_get(w, &(struct mc_weights_part){&t, 100, 8, 32, 16, MC_F32, part});
+	mc_weights_get(w, &(struct mc_weights_part){&t, 100, 8, 33, 16, MC_F32, part});
 	for (int i = 0; i < n; i++) {
 		sum += x[i];
 		squares += (double)x[i] * x[i];
@@ -213,7 +213,7 @@ START_TEST(seeded)
 	ck_assert_double_le(fabs(sum / n), 5 * sqrt(1 / 192.0 / n));
 	ck_assert_double_le(fabs(squares / n * 192 - 1), 5 * sqrt(0.8 / n));
 	for (int i = 0; i < 8; i++)
-		ck_assert(!memcmp(part[i], x + (100 + i) * 192 + 32, sizeof part[i]));
+		ck_assert(!memcmp(part[i], x + (100 + i) * 192 + 33, sizeof part[i]));
 	ck_assert(memcmp(x, z, (size_t)n * sizeof *x));
 	free(y);
 	y = all_of(w, &u, MC_F32);
