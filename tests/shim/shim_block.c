@@ -285,10 +285,25 @@ void shim_warp_do(unsigned mask, shim_warp_work *work, void *x, const struct shi
 	next_thread(false);
 }
 
+/* Other blocks go on before any thread of this one. */
+static void leave(struct shim_thread *t)
+{
+	t->block->spins = 0;
+	shim_now = NULL;
+	shim_fiber_switch(&t->fiber, &outside, false);
+}
+
 void shim_progress(void)
 {
-	shim_now->block->progressed = true;
-	shim_now->block->spins = 0;
+	struct shim_thread *t = shim_now;
+
+	t->block->progressed = true;
+	t->block->spins = 0;
+	/* Who waited for the flag may see it while other threads of this block are still behind. */
+	if (shim_random() & 1) {
+		push(t->block, t, false);
+		leave(t);
+	}
 }
 
 void shim_spin(void)
@@ -297,13 +312,10 @@ void shim_spin(void)
 	struct shim_block *b = t->block;
 
 	push(b, t, false);
-	if (++b->spins < b->readies) {
+	if (++b->spins < b->readies)
 		next_thread(false);
-		return;
-	}
-	b->spins = 0;
-	shim_now = NULL;
-	shim_fiber_switch(&t->fiber, &outside, false);
+	else
+		leave(t);
 }
 
 static void thread_main(void)
