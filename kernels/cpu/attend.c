@@ -12,7 +12,12 @@
 
 #include "kernels/cpu/attend.h"
 
-enum { HEAD_DIM = 128, ROWS = MC_CPU_TILE_ROWS, TOKENS = MC_CPU_TILE_TOKENS };
+/*
+ * Many rows take 64 tokens at a time, which stay in the first-level cache. Few rows leave it to memory how
+ * fast they go: they take 256, so that K and V are read in long runs, and each piece of 16 to 32 tokens
+ * fetches the one that is wanted AHEAD pieces later.
+ */
+enum { HEAD_DIM = 128, ROWS = MC_CPU_TILE_ROWS, TOKENS = 64, FEW = 16, FEW_TOKENS = 256, AHEAD = 1 };
 
 struct tile {
 	float *query, *score, *out;
@@ -20,6 +25,7 @@ struct tile {
 	int *valid;
 	int rows; /* packed */
 	int group;
+	int tokens, piece; /* of a step; that lie together */
 	size_t head_dim;
 };
 
@@ -27,11 +33,15 @@ static void lay_out(struct tile *x, const struct mc_cpu_tile *t)
 {
 	float *p = t->scratch;
 
-	_Static_assert(ROWS * (2 * HEAD_DIM + TOKENS + 5) <= MC_CPU_SCRATCH, "the scratch holds a tile");
+	_Static_assert(ROWS * (2 * HEAD_DIM + TOKENS + 5) <= MC_CPU_SCRATCH &&
+			   FEW * FEW_TOKENS <= ROWS * TOKENS,
+		       "the scratch holds a tile");
 	x->head_dim = (size_t)t->a->pages.layout.head_dim;
 	x->group = t->a->heads / t->a->pages.layout.kv_heads;
 	x->rows = t->rows * x->group;
-	assert(x->rows <= ROWS && t->from % TOKENS == 0);
+	assert(x->rows <= ROWS);
+	x->tokens = x->rows <= FEW ? FEW_TOKENS : TOKENS;
+	x->piece = x->rows > FEW ? TOKENS : t->a->pages.layout.block_tokens % 32 ? 16 : 32;
 	x->query = p;
 	x->out = x->query + ROWS * HEAD_DIM;
 	x->score = x->out + ROWS * HEAD_DIM;
@@ -77,6 +87,33 @@ static const float *tokens_at(const struct mc_cpu_tile *t, int part, int token, 
 	       (size_t)(token % l->block_tokens) * (size_t)l->head_dim;
 }
 
+/* Where the piece lies that is wanted AHEAD pieces after piece `i` of n tokens (of K, if part is 0): V comes
+ * after K, and the next step's K after V. Where nothing is wanted, what is there already. */
+static const float *wanted(const struct tile *x, const struct mc_cpu_tile *t, int part, const int at[3])
+{
+	int token = at[0], i = at[1] + AHEAD * x->piece, n = at[2], follow;
+
+	if (x->rows > FEW)
+		return tokens_at(t, part, token + at[1], &follow);
+
+	if (i < n)
+		return tokens_at(t, part, token + i, &follow);
+	i -= (n + x->piece - 1) / x->piece * x->piece;
+	if (part == 0 && i < n)
+		return tokens_at(t, 1, token + i, &follow);
+	if (part == 1 && token + n + i < t->to)
+		return tokens_at(t, 0, token + n + i, &follow);
+	return tokens_at(t, part, token + at[1], &follow);
+}
+
+/* Tokens that lie together from i on, at most a piece. */
+static int cut(const struct tile *x, int follow, int left)
+{
+	int run = follow < x->piece ? follow : x->piece;
+
+	return run < left ? run : left;
+}
+
 static void scores(const struct tile *x, const struct mc_cpu_tile *t, int token, int n)
 {
 	for (int i = 0, run; i < n; i += run) {
@@ -86,10 +123,10 @@ static void scores(const struct tile *x, const struct mc_cpu_tile *t, int token,
 				      .m = x->rows,
 				      .k = (int)x->head_dim,
 				      .b_stride = x->head_dim,
-				      .c_stride = TOKENS};
+				      .c_stride = (size_t)x->tokens};
 
-		if (run > n - i)
-			run = n - i;
+		k.soon = wanted(x, t, 0, (const int[]){token, i, n});
+		run = cut(x, run, n - i);
 		k.n = (run + 3) / 4 * 4; /* a block holds a multiple of 16 */
 		t->vec->nt(&k);
 	}
@@ -104,12 +141,12 @@ static void values(const struct tile *x, const struct mc_cpu_tile *t, int token,
 				      .c = x->out,
 				      .m = x->rows,
 				      .n = (int)x->head_dim,
-				      .a_stride = TOKENS,
+				      .a_stride = (size_t)x->tokens,
 				      .b_stride = x->head_dim,
 				      .c_stride = x->head_dim};
 
-		if (run > n - i)
-			run = n - i;
+		v.soon = wanted(x, t, 1, (const int[]){token, i, n});
+		run = cut(x, run, n - i);
 		v.k = run;
 		t->vec->nn(&v);
 	}
@@ -122,8 +159,8 @@ void mc_cpu_attend(const struct mc_cpu_tile *t, struct mc_cpu_attended *result)
 
 	lay_out(&x, t);
 	begin(&x, t);
-	for (int token = t->from; token < t->to; token += TOKENS) {
-		int n = t->to - token < TOKENS ? t->to - token : TOKENS;
+	for (int token = t->from; token < t->to; token += x.tokens) {
+		int n = t->to - token < x.tokens ? t->to - token : x.tokens;
 		struct mc_cpu_softmax s = {.score = x.score,
 					   .valid = x.valid,
 					   .top = x.top,
@@ -131,7 +168,7 @@ void mc_cpu_attend(const struct mc_cpu_tile *t, struct mc_cpu_attended *result)
 					   .keep = x.keep,
 					   .rows = x.rows,
 					   .n = n,
-					   .stride = TOKENS};
+					   .stride = (size_t)x.tokens};
 
 		for (int i = 0; i < x.rows; i++)
 			x.valid[i] = position + i / x.group + 1 - token;

@@ -13,8 +13,7 @@ extern "C" {
 #endif
 
 enum {
-	MC_CPU_TILE_ROWS = 96,   /* packed rows (new tokens times heads of a group) at most */
-	MC_CPU_TILE_TOKENS = 64, /* of one step */
+	MC_CPU_TILE_ROWS = 96, /* packed rows (new tokens times heads of a group) at most */
 };
 
 struct mc_cpu_tile {
@@ -24,7 +23,7 @@ struct mc_cpu_tile {
 	int seq, head;  /* KV head */
 	int first,
 	    rows;     /* new tokens of the sequence, from 0; rows times the group at most MC_CPU_TILE_ROWS */
-	int from, to; /* tokens of the sequence; `from` a multiple of MC_CPU_TILE_TOKENS */
+	int from, to; /* tokens of the sequence; `from` a multiple of a block */
 };
 
 /* Of packed row i (token i / group, head i % group): sum over t of exp(score - top) V[t] in out[i], the sum

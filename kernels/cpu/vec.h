@@ -17,6 +17,8 @@ extern "C" {
 struct mc_cpu_nt {
 	const float *a; /* made by pack */
 	const float *b;
+	const float
+	    *soon; /* of the same shape and stride as b, wanted next: fetched meanwhile; needn't exist */
 	float *c;
 	int m, n, k;
 	size_t b_stride, c_stride;
@@ -26,6 +28,7 @@ struct mc_cpu_nt {
 /* c[m][n] = c[m][n] keep[m] + a[m][k] b[k][n]. n a multiple of 64. */
 struct mc_cpu_nn {
 	const float *a, *b, *keep;
+	const float *soon; /* as above */
 	float *c;
 	int m, n, k;
 	size_t a_stride, b_stride, c_stride;
@@ -45,6 +48,7 @@ struct mc_cpu_vec {
 	const char *name;
 	int lanes;     /* floats in a vector */
 	int tile_rows; /* rows that pack puts side by side */
+	int own_rows;  /* with more rows than that a matrix product is faster by CBLAS */
 
 	/* Rows as nt wants them, times scale: groups of tile_rows rows, vector after vector. `to` holds m
 	 * rounded up to tile_rows times k rounded up to lanes. */

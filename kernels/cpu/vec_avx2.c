@@ -2,8 +2,9 @@
 #include "kernels/cpu/vec.h"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+#include <limits.h>
 #include <math.h>
-#include <string.h>
 
 #define MC_VEC_BYTES 32
 #if defined(__clang__)

@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #ifndef MC_VEC_BYTES
 #define MC_VEC_BYTES 16
@@ -63,32 +66,61 @@ MC_VEC_INLINE vecf vec_select(veci mask, vecf a, vecf b)
 	return (vecf)(((veci)a & mask) | ((veci)b & ~mask));
 }
 
+/* a > b ? a : b, and so b if one is NaN. */
 MC_VEC_INLINE vecf vec_max(vecf a, vecf b)
 {
+#if MC_VEC_BYTES == 64
+	return (vecf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif MC_VEC_BYTES == 32
+	return (vecf)_mm256_max_ps((__m256)a, (__m256)b);
+#else
 	return vec_select(a > b, a, b);
+#endif
 }
 
 /* Halves are folded, always in the same order. */
+#if MC_VEC_BYTES == 64
+#define MC_VEC_FOLD(v, OP)                                                                                   \
+	do {                                                                                                 \
+		v = OP(v,                                                                                    \
+		       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)); \
+		v = OP(v,                                                                                    \
+		       __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)); \
+		v = OP(v,                                                                                    \
+		       __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)); \
+		v = OP(v,                                                                                    \
+		       __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)); \
+	} while (0)
+#elif MC_VEC_BYTES == 32
+#define MC_VEC_FOLD(v, OP)                                                                                   \
+	do {                                                                                                 \
+		v = OP(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));                            \
+		v = OP(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));                            \
+		v = OP(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));                            \
+	} while (0)
+#else
+#define MC_VEC_FOLD(v, OP)                                                                                   \
+	do {                                                                                                 \
+		v = OP(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));                                        \
+		v = OP(v, __builtin_shufflevector(v, v, 1, 0, 3, 2));                                        \
+	} while (0)
+#endif
+
+MC_VEC_INLINE vecf vec_plus(vecf a, vecf b)
+{
+	return a + b;
+}
+
 MC_VEC_INLINE float vec_sum(vecf v)
 {
-	float x[LANES];
-
-	vec_store(x, v);
-	for (int half = LANES / 2; half; half /= 2)
-		for (int i = 0; i < half; i++)
-			x[i] += x[i + half];
-	return x[0];
+	MC_VEC_FOLD(v, vec_plus);
+	return v[0];
 }
 
 MC_VEC_INLINE float vec_top(vecf v)
 {
-	float x[LANES];
-
-	vec_store(x, v);
-	for (int half = LANES / 2; half; half /= 2)
-		for (int i = 0; i < half; i++)
-			x[i] = x[i] > x[i + half] ? x[i] : x[i + half];
-	return x[0];
+	MC_VEC_FOLD(v, vec_max);
+	return v[0];
 }
 
 /*
@@ -123,19 +155,16 @@ MC_VEC_INLINE vec4 vec_sum4(vecf a, vecf b, vecf c, vecf d)
 }
 
 /*
- * e^x: x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series of e^r up to r^7 (off by 6e-9 of it at most), and
- * 2^n added to the exponent. Error at most 1.5 units in the last place where the result is a normal number;
- * 0 below 2^-126, infinity above the largest float, NaN for NaN.
+ * e^x for x that is at most 88.72: x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series of e^r up to r^7 (off
+ * by 6e-9 of it at most), and 2^n added to the exponent. Error at most 1.5 units in the last place where the
+ * result is a normal number, 0 below 2^-126, NaN for NaN.
  */
-MC_VEC_INLINE vecf vec_exp(vecf x)
+MC_VEC_INLINE vecf vec_exp_low(vecf x)
 {
-	const vecf low = vec_all(-87.33654f), high = vec_all(88.72283f), magic = vec_all(0x1.8p23f);
-	vecf c = vec_select(x < low, low, vec_select(x > high, high, x));
-	vecf shifted = c * 1.44269504f + magic, n = shifted - magic;
-	vecf r = c - n * 0x1.62e4p-1f - n * 0x1.7f7d1cp-20f;
-	vecf p = vec_all(1.0f / 5040);
+	const vecf low = vec_all(-87.33654f), magic = vec_all(0x1.8p23f);
+	vecf c = vec_max(low, x), shifted = c * 1.44269504f + magic, n = shifted - magic;
+	vecf r = c - n * 0x1.62e4p-1f - n * 0x1.7f7d1cp-20f, p = r * (1.0f / 5040) + 1.0f / 720;
 
-	p = p * r + 1.0f / 720;
 	p = p * r + 1.0f / 120;
 	p = p * r + 1.0f / 24;
 	p = p * r + 1.0f / 6;
@@ -143,8 +172,15 @@ MC_VEC_INLINE vecf vec_exp(vecf x)
 	p = p * r * r + r + 1.0f;
 	/* n may be 128: p is below 1 then. */
 	p = (vecf)((veci)p + ((veci)shifted << 23));
-	p = vec_select(x < low, (vecf){0}, p);
-	return vec_select(x > high, vec_all(INFINITY), p);
+	return vec_select(x < low, (vecf){0}, p);
+}
+
+/* The same for all x: infinity where it is above the largest float. */
+MC_VEC_INLINE vecf vec_exp(vecf x)
+{
+	const vecf high = vec_all(88.72283f);
+
+	return vec_select(x > high, vec_all(INFINITY), vec_exp_low(-vec_max(-high, -x)));
 }
 
 #endif

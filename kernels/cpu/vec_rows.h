@@ -126,11 +126,8 @@ static int argmax(const float *x, int n)
 	float top;
 	int i = 0;
 
-	for (; i + LANES <= n; i += LANES) {
-		vecf v = vec_load(x + i);
-
-		m = vec_select(v > m, v, m);
-	}
+	for (; i + LANES <= n; i += LANES)
+		m = vec_max(vec_load(x + i), m);
 	top = vec_top(m);
 	for (; i < n; i++)
 		top = x[i] > top ? x[i] : top;

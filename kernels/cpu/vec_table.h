@@ -10,6 +10,7 @@
 	    .name = #NAME,                                                                                   \
 	    .lanes = LANES,                                                                                  \
 	    .tile_rows = ROWS,                                                                               \
+	    .own_rows = OWN_ROWS,                                                                            \
 	    .pack = pack,                                                                                    \
 	    .nt = nt,                                                                                        \
 	    .nn = nn,                                                                                        \
