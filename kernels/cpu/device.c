@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <cblas.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,8 @@ int mc_cpu_device_open(struct mc_device **out, const struct mc_device_want *want
 		return MC_FAIL;
 	}
 #ifdef HAVE_OPENBLAS_SET_NUM_THREADS
-	openblas_set_num_threads(1); /* the team cuts the work */
+	if (d->team.vec->own_rows < INT_MAX)
+		openblas_set_num_threads(1); /* the team cuts the work */
 #endif
 	*out = d;
 	return 0;

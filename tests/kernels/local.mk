@@ -15,6 +15,7 @@ KERNEL_TESTS = \
 	%D%/test_sample
 # What needs no device, and so runs once.
 KERNEL_HOST_TESTS = \
+	%D%/test_cpu \
 	%D%/test_llama_shape \
 	%D%/test_safetensors \
 	%D%/test_work
@@ -33,6 +34,7 @@ MC_KERNEL_TEST_LIBS = libmckerneltest.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_all_reduce_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_attention_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_attention_prefill_LDADD = $(MC_KERNEL_TEST_LIBS)
+%C%_test_cpu_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_device_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_elementwise_LDADD = $(MC_KERNEL_TEST_LIBS)
 %C%_test_gemm_LDADD = $(MC_KERNEL_TEST_LIBS)
