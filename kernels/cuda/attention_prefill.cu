@@ -87,11 +87,13 @@ static __device__ inline bool part_of(struct part *p, const struct arguments *a)
 	p->rows = (a->row_start[seq + 1] - p->row_start) * a->group;
 	parts = (p->rows + ROWS - 1) / ROWS;
 	p->first = (parts - 1 - i) * ROWS;
-	p->keys = p->context + mc_divide(min(p->first + ROWS, p->rows) - 1, a->inverse) + 1;
+	if (p->first < 0)
+		return false;
 	p->split = (int)blockIdx.x - i * a->splits.count;
 	p->key = p->split * a->splits.keys;
+	p->keys = p->context + mc_divide(min(p->first + ROWS, p->rows) - 1, a->inverse) + 1;
 	p->keys = min(p->keys, p->key + a->splits.keys);
-	return p->first >= 0 && p->key < p->keys;
+	return p->key < p->keys;
 }
 
 /* Elements from the start of q or out to chunk 0 of a row of the sequence. */

@@ -192,5 +192,6 @@ void shim_async_wait(unsigned left)
 	if (!n) /* and perhaps no list yet */
 		return;
 	t->asyncs -= n;
-	memmove(t->async, t->async + n, (size_t)t->asyncs * sizeof *t->async);
+	if (t->asyncs)
+		memmove(t->async, t->async + n, (size_t)t->asyncs * sizeof *t->async);
 }
