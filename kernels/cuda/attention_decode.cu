@@ -6,9 +6,8 @@
  * Operations: 4 heads head_dim a token (two products), and one exponential a token and head. Bytes: 4
  * kv_heads head_dim a token (K and V, 2 bytes each, read once for all heads of a group), and q, out once. So
  * `group` operations a byte, 1 to 16, where an A800 does 156 and an H200 206 before its matrix units are the
- * limit: bound by memory, for every group, as long as the arithmetic runs on matrix units: group 8 on CUDA
- * cores would take 2.5 bytes' time a byte on an A800 (19.5 TFLOP/s, 8 operations a byte, 2.04 TB/s, some
- * instructions for each conversion).
+ * limit: bound by memory, for every group, if matrix units do the products. (Without them an A800 has 9.6
+ * operations a byte, of which group 8 would take 8 before anything is converted.)
  *
  * The heads of a group are the 16 rows of m16n8k16, zeros where there are fewer; half of the softmax is left
  * out up to group 8. Each of the four warps of a block works for itself on every fourth step of 16 tokens,
@@ -25,8 +24,9 @@
  *   is filled again as soon as its products are made. Even one block an SM, as in a last wave, is enough.
  * - A step of head_dim 128 is 8 KiB, 610 cycles of the SM's share of bandwidth (H200: 400). It takes 32
  *   matrix instructions (64 cycles of the SM's units), 16 matrix loads and the writing of the tile (64 + 64
- *   cycles of shared memory), 256 exponentials (16), and some 400 warp instructions (100): a third of it at
- *   most, and all of these overlap between warps.
+ *   cycles of shared memory), 256 exponentials (16), and 380 to 430 instructions of a warp as compiled (94 to
+ *   106 cycles of four schedulers): a third of it at most, and all of these overlap between warps. 168
+ *   registers at most, none spilled.
  * - Splits cost 8 (group head_dim) bytes each, written and read in L2, to 512 head_dim bytes or more of KV
  *   each: below 2 % at 1024 tokens a split and group 8.
  * These are counts; times on a device have not been measured.
@@ -228,7 +228,7 @@ static __device__ inline void weigh(struct state<D, HALVES> *s, const unsigned c
 	}
 }
 
-/* A warp through all its steps. */
+/* A warp through all its steps; nothing is under way after the last. */
 template <class T, int D, int HALVES>
 static __device__ inline void attend(struct state<D, HALVES> *s, struct feed *f,
 				     const struct mc_kv_source *kv, float scale)
@@ -251,8 +251,6 @@ static __device__ inline void attend(struct state<D, HALVES> *s, struct feed *f,
 		__syncwarp();
 		feed_v<D>(f, kv, i + SLOTS);
 	}
-	mc_cp_async_wait<0>();
-	__syncwarp();
 }
 
 /* Rows of the warps' sums in shared memory are this far apart (floats): eight of them, two neighbours of each

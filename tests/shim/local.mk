@@ -51,6 +51,7 @@ SHIM_TESTS = \
 	%D%/test_all_reduce \
 	%D%/test_attention \
 	%D%/test_attention_prefill \
+	%D%/test_decode_units \
 	%D%/test_device \
 	%D%/test_elementwise \
 	%D%/test_gemm \
@@ -71,6 +72,9 @@ SHIM_TESTS = \
 %C%_test_attention_prefill_SOURCES = tests/kernels/test_attention_prefill.c
 %C%_test_attention_prefill_LDFLAGS = $(SHIM_LINK)
 %C%_test_attention_prefill_LDADD = $(SHIM_LIBS)
+%C%_test_decode_units_SOURCES = %D%/test_decode_units.c
+%C%_test_decode_units_LDFLAGS = $(SHIM_LINK)
+%C%_test_decode_units_LDADD = $(SHIM_LIBS)
 %C%_test_device_SOURCES = tests/kernels/test_device.c
 %C%_test_device_LDFLAGS = $(SHIM_LINK)
 %C%_test_device_LDADD = $(SHIM_LIBS)
