@@ -86,6 +86,7 @@ struct mc_bench {
 	/* Memory for operands: one piece, given out anew for each case. */
 	char *arena;
 	size_t arena_bytes, used;
+	long sum;         /* of what was read, so that it is */
 	void *pattern[3]; /* random numbers of each format, on the host */
 	/* A first pass only counts the cases, and the memory that they need. */
 	bool planning;
@@ -122,6 +123,8 @@ int mc_bench_open(struct mc_bench *b);
 int mc_bench_memory(struct mc_bench *b);
 void mc_bench_measure_limits(struct mc_bench *b);
 void mc_bench_close(struct mc_bench *b);
+/* On the host, one thread: read it all, and do nothing with it. */
+void mc_bench_plain_read(struct mc_bench *b, const void *p, size_t bytes);
 /* sgemm of plain CBLAS on all of the device's threads. */
 void mc_bench_plain_gemm(struct mc_bench *b, const struct mc_gemm *a);
 

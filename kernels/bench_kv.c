@@ -199,6 +199,18 @@ static void decode_once(struct mc_bench *b, const void *arg)
 	b->be->attention_decode(b->s, arg);
 }
 
+/* As many bytes as the keys and values of the context, from the same memory. */
+static void plain_read(struct mc_bench *b, const void *arg)
+{
+	const struct mc_attention *a = arg;
+	const struct mc_kv_layout *l = &a->pages.layout;
+	size_t layer = (size_t)a->pages.blocks * mc_kv_layer_bytes(l),
+	       token = mc_kv_layer_bytes(l) / (size_t)l->block_tokens;
+
+	mc_bench_plain_read(b, (const char *)a->pages.pool + (size_t)a->pages.layer * layer,
+			    (size_t)a->batch.seqs * (size_t)a->batch.max_tokens * token);
+}
+
 static struct mc_bench_result attention_case(struct mc_bench *b, struct set *s, struct mc_bench_case *c)
 {
 	int stride = (s->heads + 2 * s->kv_heads) * s->head_dim, out_stride = s->heads * s->head_dim;
@@ -260,6 +272,7 @@ void mc_bench_attention_decode(struct mc_bench *b)
 		for (int j = 0; j < b->o->context.n; j++) {
 			int batch = b->o->batch.at[i], context = b->o->context.at[j];
 			struct mc_bench_case c = {.op = "attention_decode", .once = decode_once};
+			bool beside = b->host && b->info.units == 1;
 			struct mc_bench_result r;
 			struct set s;
 
@@ -267,10 +280,13 @@ void mc_bench_attention_decode(struct mc_bench *b)
 				return;
 			snprintf(c.shape, sizeof c.shape, "batch %d, context %d, %d/%d heads", batch, context,
 				 s.heads, s.kv_heads);
+			c.plain = beside ? plain_read : NULL;
 			r = attention_case(b, &s, &c);
 			set_fini(&s);
 			if (r.samples > 0)
-				mc_bench_bar(&b->decode_bar, c.work.bytes / r.seconds / b->limits.bandwidth,
+				mc_bench_bar(&b->decode_bar,
+					     beside ? r.of_plain
+						    : c.work.bytes / r.seconds / b->limits.bandwidth,
 					     c.shape);
 		}
 }

@@ -43,7 +43,7 @@ void mc_bench_print_head(const struct mc_bench *b)
 		     "gb_per_s,plain_s,of_plain");
 	else
 		printf("\n%-18s %-34s %11s %6s %11s %6s %9s %8s %8s\n", "operator", "shape", "time", "+-",
-		       "floor", "limit", "GFLOP/s", "GB/s", "library");
+		       "floor", "limit", "GFLOP/s", "GB/s", "plain");
 	fflush(stdout);
 }
 
@@ -111,9 +111,11 @@ void mc_bench_print_end(const struct mc_bench *b)
 
 	clear_progress();
 	if (!b->o->csv)
-		puts("\nlimit: floor / time; library: a plain CBLAS call's time / ours, side by side; +-: "
-		     "half of the\n"
-		     "95 % confidence interval of the median");
+		puts("\nlimit: floor / time; +-: half of the 95 % confidence interval of the median; plain: "
+		     "the time of a\n"
+		     "plain CBLAS call (decode attention, one thread: of a plain read of as many bytes) / "
+		     "ours, side by\n"
+		     "side");
 	bar(f, "gemm beside a plain CBLAS call", &b->gemm_bar, 0.8);
 	bar(f, "decode attention's bytes/s beside the bandwidth", &b->decode_bar, b->host ? 0.7 : 0.8);
 	if (p->cases > 0)
