@@ -31,7 +31,7 @@ START_TEST(random_shapes)
 	struct rig r;
 
 	rig_open(&r, _i);
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < 9; i++) {
 		int context[3], fresh[3];
 		struct paged_want w = {.kv_heads = 1 + (int)rig_below(&g, 2),
 				       .group = 1 + (int)rig_below(&g, i % 4 ? 4 : 16),
@@ -213,13 +213,13 @@ START_TEST(long_prefix)
 	struct rig r;
 
 	rig_open(&r, _i);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2; i++) {
 		paged_batch_init(&b, &r, &g,
-				 &(struct paged_want){.kv_heads = i == 1 ? 2 : 1,
-						      .group = i == 1 ? 1 : 2,
-						      .head_dim = i == 2 ? 128 : 64,
+				 &(struct paged_want){.kv_heads = 1 + i,
+						      .group = 2 - i,
+						      .head_dim = i ? 128 : 64,
 						      .block_tokens = 80,
-						      .seqs = i == 0 ? 5 : 1,
+						      .seqs = i ? 1 : 5,
 						      .context = context,
 						      .fresh = fresh,
 						      .q_scale = 3});
