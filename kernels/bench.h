@@ -86,8 +86,8 @@ struct mc_bench {
 	/* Memory for operands: one piece, given out anew for each case. */
 	char *arena;
 	size_t arena_bytes, used;
-	long sum;         /* of what was read, so that it is */
-	void *pattern[3]; /* random numbers of each format, on the host */
+	unsigned long sum; /* of what was read, so that it is */
+	void *pattern[3];  /* random numbers of each format, on the host */
 	/* A first pass only counts the cases, and the memory that they need. */
 	bool planning;
 	size_t need;

@@ -81,7 +81,7 @@ void mc_bench_plain_gemm(struct mc_bench *b, const struct mc_gemm *a)
 	use_threads(1);
 }
 
-typedef long vec __attribute__((vector_size(64)));
+typedef unsigned long vec __attribute__((vector_size(64)));
 
 /* A thread's part of a pass over memory. */
 struct part {
@@ -90,15 +90,15 @@ struct part {
 	char *from, *to; /* to: NULL when only read */
 	size_t bytes;
 	double start, end;
-	long sum;
+	unsigned long sum;
 };
 
-static inline __attribute__((always_inline)) long sum(const char *p, size_t bytes)
+static inline __attribute__((always_inline)) unsigned long sum(const char *p, size_t bytes)
 {
 	const vec *v = (const vec *)p;
 	size_t n = bytes / sizeof *v / SUMS;
 	vec s[SUMS] = {{0}};
-	long all = 0;
+	unsigned long all = 0;
 
 	for (size_t i = 0; i < n; i++)
 		for (int j = 0; j < SUMS; j++) {
@@ -112,24 +112,24 @@ static inline __attribute__((always_inline)) long sum(const char *p, size_t byte
 
 /* The widest loads reach furthest. */
 #ifdef __x86_64__
-__attribute__((target("avx512f"))) static long sum_512(const char *p, size_t bytes)
+__attribute__((target("avx512f"))) static unsigned long sum_512(const char *p, size_t bytes)
 {
 	return sum(p, bytes);
 }
 
-__attribute__((target("avx2"))) static long sum_256(const char *p, size_t bytes)
+__attribute__((target("avx2"))) static unsigned long sum_256(const char *p, size_t bytes)
 {
 	return sum(p, bytes);
 }
 
-static long sum_up(const char *p, size_t bytes)
+static unsigned long sum_up(const char *p, size_t bytes)
 {
 	if (__builtin_cpu_supports("avx512f"))
 		return sum_512(p, bytes);
 	return __builtin_cpu_supports("avx2") ? sum_256(p, bytes) : sum(p, bytes);
 }
 #else
-static long sum_up(const char *p, size_t bytes)
+static unsigned long sum_up(const char *p, size_t bytes)
 {
 	return sum(p, bytes);
 }
