@@ -13,7 +13,7 @@ TESTS += $(SCRIPT_TESTS)
 EXTRA_DIST += %D%/summary.sh %D%/tap.sh
 
 # What determinism.sh compiles anew.
-check_DATA = %D%/sources.txt
+check_DATA += %D%/sources.txt
 %D%/sources.txt: Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && for f in $(libmooncake_a_SOURCES) $(nodist_libmooncake_a_SOURCES) \
 		$(mooncake_SOURCES) $(nodist_mooncake_SOURCES); do echo $$f; done > $@-t && mv $@-t $@

@@ -119,6 +119,18 @@ if HAVE_SHIM
 if HAVE_CHECK
 check_LIBRARIES += libmcshim.a libmcshimkernels.a
 check_PROGRAMS += $(SHIM_TESTS)
-TESTS += $(SHIM_TESTS)
+TESTS += $(SHIM_TESTS) %D%/faults.sh
+check_DATA += %D%/faults.env
 endif
 endif
+
+# Mistakes in kernels, one at a time: how faults.sh compiles and links them.
+dist_check_SCRIPTS += %D%/faults.sh
+EXTRA_DIST += %D%/fail_fast.c
+CLEANFILES += %D%/faults.env
+%D%/faults.env: Makefile
+	$(AM_V_GEN)$(MKDIR_P) %D% && { \
+		echo "SHIM_CC='$(CC) $(CFLAGS)' SHIM_CXX='$(CXX)' SHIM_SAN='$(MC_SAN)'"; \
+		echo "SHIM_CXXFLAGS='-I$(top_srcdir)/tests/shim -I$(top_srcdir)/src -I$(top_srcdir) -DMC_SHIM $(libmcshim_a_CXXFLAGS)'"; \
+		echo "SHIM_LIBS='$(SHIM_LINK) $(LDFLAGS) $(SHIM_LIBS)'"; \
+	} >$@.tmp && mv $@.tmp $@
