@@ -30,6 +30,8 @@ struct mc_cpu_team {
 
 int mc_cpu_team_init(struct mc_cpu_team *t, int threads, struct mc_err *err);
 void mc_cpu_team_fini(struct mc_cpu_team *t);
+/* Other vectors than the best (for tests), and CBLAS, if they need it, kept to the thread that calls it. */
+void mc_cpu_team_use(struct mc_cpu_team *t, const struct mc_cpu_vec *v);
 /* How many threads are worth waking for that many elements (or bytes, operations) of which `each` keep one
  * busy for some microseconds. */
 int mc_cpu_team_threads(const struct mc_cpu_team *t, size_t amount, size_t each);

@@ -25,11 +25,21 @@ static size_t physical(void)
 	return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+void mc_cpu_team_use(struct mc_cpu_team *t, const struct mc_cpu_vec *v)
+{
+	t->vec = v;
+#ifdef HAVE_OPENBLAS_SET_NUM_THREADS
+	if (v->own_rows < INT_MAX)
+		openblas_set_num_threads(1); /* the team cuts the work */
+#endif
+}
+
 int mc_cpu_team_init(struct mc_cpu_team *t, int threads, struct mc_err *err)
 {
 	void *p;
 
-	*t = (struct mc_cpu_team){.vec = mc_cpu_vec_best()};
+	*t = (struct mc_cpu_team){0};
+	mc_cpu_team_use(t, mc_cpu_vec_best());
 	if (posix_memalign(&p, ALIGN, (size_t)threads * MC_CPU_SCRATCH * sizeof *t->scratch))
 		return mc_err_set(err, MC_FAIL, "no memory for the scratch of %d threads", threads);
 	t->scratch = p;
@@ -89,10 +99,6 @@ int mc_cpu_device_open(struct mc_device **out, const struct mc_device_want *want
 		free(d);
 		return MC_FAIL;
 	}
-#ifdef HAVE_OPENBLAS_SET_NUM_THREADS
-	if (d->team.vec->own_rows < INT_MAX)
-		openblas_set_num_threads(1); /* the team cuts the work */
-#endif
 	*out = d;
 	return 0;
 }

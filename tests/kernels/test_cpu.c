@@ -253,7 +253,7 @@ static void open_with(struct rig *r, int threads, const struct mc_cpu_vec *v)
 	*r = (struct rig){.be = mc_backend_find("cpu", &err), .dtype = MC_F32};
 	ck_assert_int_eq(r->be->device_open(&r->dev, &want, &err), 0);
 	ck_assert_int_eq(r->be->stream_open(&r->s, r->dev, MC_COMPUTE, &err), 0);
-	r->dev->team.vec = v;
+	mc_cpu_team_use(&r->dev->team, v);
 }
 
 /* Products, among them some by CBLAS and some in blocks of k; results go to y. */
