@@ -1,5 +1,6 @@
 # The CUDA sources on the CPU: kernels and host code compiled by the host's compilers against the headers here, which stand for CUDA's.
-# One cu_NAME.cc for each kernels/cuda/NAME.cu; the tests of tests/kernels once more, with this library before the real backend.
+# One cu_NAME.cc for each kernels/cuda/NAME.cu. Each of KERNEL_TESTS once more, with this library before the real backend: a line in
+# SHIM_TESTS and three below it. A mistake or two of a new kernel go into faults.sh.
 EXTRA_LIBRARIES += libmcshim.a
 libmcshim_a_CPPFLAGS = -I$(top_srcdir)/tests/shim $(AM_CPPFLAGS) -DMC_SHIM
 # The kernels cast between types of the same bytes as CUDA allows. No C++ library: programs are linked as C.
