@@ -9,6 +9,8 @@ faults()
 {
 	cat <<-'END'
 	activation.cu elementwise s/__expf(-g/__expf(g/ # the sigmoid's sign
+	all_reduce.cu all_reduce s/meet(a, a.epoch + 1);// # ranks go on before all have the sums
+	all_reduce.cu all_reduce /two_shot/,/^}/s/meet(a, a.epoch);// # ranks start before all have their numbers
 	all_reduce.cu all_reduce s/src == a.rank . own/src == 0 ? own/ # one rank's numbers twice
 	attention_decode.cu attention s/ < valid / <= valid / # one token too many is seen
 	attention_decode.cu attention /feed_valid(f, i));$/s/f->at + kv->v_offset/f->at/ # K instead of V
