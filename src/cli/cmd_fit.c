@@ -6,12 +6,15 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/command.h"
+#include "cli/fit_cli.h"
 #include "fit/fit.h"
 #include "model/cost.h"
 #include "model/roofline.h"
 
 static const char usage[] =
     "usage: mooncake fit SAMPLES.csv --hardware PROFILE [-o FILE] [--name NAME] [--date DATE]\n"
+    "       mooncake fit import FORMAT TABLE...   published tables to samples; see mooncake fit import "
+    "--help\n"
     "\n"
     "Fits prefill and decode times to samples by weighted least squares and writes a profile: the\n"
     "hardware of PROFILE, its efficiencies for other shapes, and the fit with its source, ranges and\n"
@@ -160,6 +163,8 @@ static int fit_run(int argc, char **argv)
 	struct mc_args a;
 	int c;
 
+	if (argc > 1 && !strcmp(argv[1], "import"))
+		return mc_fit_cli_import(argc - 1, argv + 1);
 	mc_args_init(&a, argc, argv, options, usage);
 	while ((c = mc_args_next(&a)) > 0) {
 		if (c == 'H')

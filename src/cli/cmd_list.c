@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/args.h"
 #include "cli/command.h"
+#include "fit/import.h"
 #include "hw/profile.h"
 #include "kv/evict.h"
 #include "model/shape.h"
@@ -16,12 +17,13 @@
 #include "trace/format.h"
 
 static const char usage[] =
-    "usage: mooncake list policies|evictors|formats|profiles|models|sinks\n"
+    "usage: mooncake list policies|evictors|formats|importers|profiles|models|sinks\n"
     "\n"
     "  policies  which prefill instance (conductor.policy), which decode node (conductor.decode_policy),\n"
     "            who is refused (conductor.admission), by what lengths (conductor.length_predictor)\n"
     "  evictors  what leaves a full KV pool (kv.evict)\n"
     "  formats   trace formats (trace.format)\n"
+    "  importers tables that mooncake fit import reads\n"
     "  profiles  hardware profiles (hardware): source, ranges and errors\n"
     "  models    model shapes (model)\n"
     "  sinks     forms of a result (run --format)\n";
@@ -62,6 +64,15 @@ static int list_formats(void)
 	printf("trace.format\n");
 	line("auto", "recognised by the first record (default)");
 	for (const struct mc_trace_format *const *p = mc_trace_formats; *p; p++)
+		line((*p)->name, (*p)->help);
+	return MC_OK;
+}
+
+static int list_importers(void)
+{
+	printf("fit import\n");
+	line("auto", "recognised by the columns of the table");
+	for (const struct mc_importer *const *p = mc_importers; *p; p++)
 		line((*p)->name, (*p)->help);
 	return MC_OK;
 }
@@ -211,8 +222,9 @@ static const struct {
 	const char *name;
 	int (*show)(void);
 } lists[] = {
-    {"evictors", list_evictors}, {"formats", list_formats},   {"models", list_models},
-    {"policies", list_policies}, {"profiles", list_profiles}, {"sinks", list_sinks},
+    {"evictors", list_evictors}, {"formats", list_formats},   {"importers", list_importers},
+    {"models", list_models},     {"policies", list_policies}, {"profiles", list_profiles},
+    {"sinks", list_sinks},
 };
 
 static int list_run(int argc, char **argv)
@@ -223,7 +235,7 @@ static int list_run(int argc, char **argv)
 
 	mc_args_init(&a, argc, argv, options, usage);
 	if (mc_args_next(&a) == MC_ARGS_STOP ||
-	    !mc_args_operands(&a, 1, 1, "policies, evictors, formats, profiles, models or sinks"))
+	    !mc_args_operands(&a, 1, 1, "policies, evictors, formats, importers, profiles, models or sinks"))
 		return a.rc;
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
 		names[i] = lists[i].name;
@@ -231,14 +243,14 @@ static int list_run(int argc, char **argv)
 			return lists[i].show();
 	}
 	near = mc_suggest(a.argv[0], names);
-	return mc_cli_misuse(
-	    "list: no list '%s'%s%s; expected policies, evictors, formats, profiles, models or sinks",
-	    a.argv[0], near ? "; did you mean " : "", near ? near : "");
+	return mc_cli_misuse("list: no list '%s'%s%s; expected policies, evictors, formats, importers, "
+			     "profiles, models or sinks",
+			     a.argv[0], near ? "; did you mean " : "", near ? near : "");
 }
 
 const struct mc_command mc_command_list = {
     .name = "list",
-    .help = "policies, evictors, formats, profiles, models, sinks",
+    .help = "policies, evictors, formats, importers, profiles, models, sinks",
     .usage = usage,
     .run = list_run,
 };

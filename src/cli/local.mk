@@ -13,6 +13,8 @@ mooncake_SOURCES = \
 	%D%/cmd_run.c \
 	%D%/cmd_trace.c \
 	%D%/command.c %D%/command.h \
+	%D%/fit_cli.h \
+	%D%/fit_import.c \
 	%D%/main.c \
 	%D%/output.c %D%/output.h \
 	%D%/side.c %D%/side.h \

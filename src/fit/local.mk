@@ -1,4 +1,21 @@
-libmooncake_a_SOURCES += \
+# Importers of public tables: one file import/NAME.c defining mc_importer_NAME ('-' in a name is '_' in its file), sorted.
+FIT_IMPORTERS = \
+	%D%/import/aic_context_attention.c \
+	%D%/import/aic_custom_allreduce.c \
+	%D%/import/aic_gemm.c \
+	%D%/import/aic_generation_attention.c \
+	%D%/import/aic_nccl.c \
+	%D%/import/vidur_attention.c \
+	%D%/import/vidur_collective.c \
+	%D%/import/vidur_mlp.c
+libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/fit.c %D%/fit.h \
+	%D%/import.c %D%/import.h \
 	%D%/profile_text.c \
-	%D%/samples.c %D%/samples.h
+	%D%/samples.c %D%/samples.h \
+	%D%/suspects.c %D%/suspects.h \
+	%D%/table.c %D%/table.h
+nodist_libmooncake_a_SOURCES += %D%/import_registry.c
+CLEANFILES += %D%/import_registry.c
+%D%/import_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) fit/import.h 'struct mc_importer' mc_importers mc_importer_ $(FIT_IMPORTERS) >$@.tmp && mv $@.tmp $@
