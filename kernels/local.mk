@@ -54,6 +54,7 @@ CLEANFILES += %D%/backend_registry.c
 
 # One kernel family a file.
 KERNELS_CUH = \
+	%D%/cuda/blas.cuh \
 	%D%/cuda/launch.cuh \
 	%D%/cuda/number.cuh \
 	%D%/cuda/prefill_splits.cuh \
@@ -67,6 +68,7 @@ libmckernels_cuda_a_SOURCES = $(KERNELS_CUH) \
 	%D%/cuda/attention_decode.cu \
 	%D%/cuda/attention_prefill.cu \
 	%D%/cuda/backend.c \
+	%D%/cuda/blas.c \
 	%D%/cuda/comm.c \
 	%D%/cuda/device.c \
 	%D%/cuda/embed.cu \

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/blas.cuh"
 #include "kernels/cuda/host.h"
 
 int mc_cuda_count(int *n, struct mc_err *err)
@@ -45,17 +45,23 @@ int mc_cuda_device_open(struct mc_device **out, const struct mc_device_want *wan
 				  "cuda: device %d has compute capability %d.%d; expected 8.0 or higher",
 				  d.index, d.major, d.minor);
 	rc = mc_cuda_error(cudaSetDevice(d.index), err, "cuda: opening the device");
+	if (!rc)
+		rc = mc_cuda_blas_load(&d.blas, err);
 	if (rc)
 		return rc;
 	*out = malloc(sizeof **out);
-	if (!*out)
+	if (!*out) {
+		mc_cuda_blas_unload(d.blas);
 		return mc_err_set(err, MC_FAIL, "out of memory");
+	}
 	**out = d;
 	return 0;
 }
 
 void mc_cuda_device_close(struct mc_device *d)
 {
+	if (d)
+		mc_cuda_blas_unload(d->blas);
 	free(d);
 }
 
@@ -67,15 +73,15 @@ static double flops_per_clock(const struct mc_device *d)
 	return d->major == 9 ? 4096 : 0;
 }
 
-static void software(char *to, size_t bytes)
+static void software(const struct mc_cuda_blas *b, char *to, size_t bytes)
 {
 	int driver = 0, runtime = 0, blas[3] = {0};
 
 	cudaDriverGetVersion(&driver);
 	cudaRuntimeGetVersion(&runtime);
-	cublasGetProperty(MAJOR_VERSION, &blas[0]);
-	cublasGetProperty(MINOR_VERSION, &blas[1]);
-	cublasGetProperty(PATCH_LEVEL, &blas[2]);
+	b->get_property(MAJOR_VERSION, &blas[0]);
+	b->get_property(MINOR_VERSION, &blas[1]);
+	b->get_property(PATCH_LEVEL, &blas[2]);
 	snprintf(to, bytes, "driver for CUDA %d.%d, runtime %d.%d, cuBLAS %d.%d.%d", driver / 1000,
 		 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, blas[0], blas[1], blas[2]);
 }
@@ -90,7 +96,7 @@ void mc_cuda_device_info(struct mc_device *d, struct mc_device_info *out)
 		snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, p.name);
 		out->memory_bytes = p.totalGlobalMem;
 	}
-	software(out->software, sizeof out->software);
+	software(d->blas, out->software, sizeof out->software);
 	out->units = d->units;
 	/* Clocks are in kHz, the bus in bits; memory moves on both edges. */
 	out->matrix_flops = flops_per_clock(d) * d->units * 1e3 * attribute(d->index, cudaDevAttrClockRate);

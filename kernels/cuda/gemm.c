@@ -13,28 +13,29 @@
  */
 #include <assert.h>
 
-#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/blas.cuh"
 #include "kernels/cuda/host.h"
 
-static int blas_error(cublasStatus_t status, struct mc_err *err)
+static int blas_error(const struct mc_stream *s, cublasStatus_t status, struct mc_err *err)
 {
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return 0;
 	cudaGetLastError();
-	return mc_err_set(err, MC_FAIL, "cuda: cuBLAS: %s", cublasGetStatusString(status));
+	return mc_err_set(err, MC_FAIL, "cuda: cuBLAS: %s", s->dev->blas->status_string(status));
 }
 
 /* The stream comes first: setting it resets the workspace. */
 static cublasStatus_t blas_set(struct mc_stream *s, size_t workspace)
 {
-	cublasStatus_t status = cublasSetStream(s->blas, s->cu);
+	const struct mc_cuda_blas *b = s->dev->blas;
+	cublasStatus_t status = b->set_stream(s->blas, s->cu);
 
 	if (status == CUBLAS_STATUS_SUCCESS)
-		status = cublasSetWorkspace(s->blas, s->workspace, workspace);
+		status = b->set_workspace(s->blas, s->workspace, workspace);
 	if (status == CUBLAS_STATUS_SUCCESS)
-		status = cublasSetMathMode(
+		status = b->set_math_mode(
 		    s->blas,
 		    (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
 	return status;
@@ -50,9 +51,9 @@ int mc_cuda_blas_open(struct mc_stream *s, struct mc_err *err)
 	s->workspace = mc_cuda_alloc(s->dev, MC_DEVICE, workspace, err);
 	if (!s->workspace)
 		return MC_FAIL;
-	rc = blas_error(cublasCreate(&s->blas), err);
+	rc = blas_error(s, s->dev->blas->create(&s->blas), err);
 	if (!rc)
-		rc = blas_error(blas_set(s, workspace), err);
+		rc = blas_error(s, blas_set(s, workspace), err);
 	if (rc)
 		mc_cuda_blas_close(s);
 	return rc;
@@ -61,7 +62,7 @@ int mc_cuda_blas_open(struct mc_stream *s, struct mc_err *err)
 void mc_cuda_blas_close(struct mc_stream *s)
 {
 	if (s->blas)
-		cublasDestroy(s->blas);
+		s->dev->blas->destroy(s->blas);
 	if (s->workspace)
 		mc_cuda_release(s->dev, MC_DEVICE, s->workspace);
 	s->blas = NULL;
@@ -85,11 +86,12 @@ void mc_cuda_gemm(struct mc_stream *s, const struct mc_gemm *a)
 	mc_cuda_use(s->dev);
 	if (mc_cuda_blas_open(s, &s->err))
 		return;
-	status = cublasGemmEx(s->blas, CUBLAS_OP_T, CUBLAS_OP_N, a->n, a->m, a->k, &one, a->w,
-			      type_of(a->dtype), a->k, a->x, type_of(a->dtype), a->x_stride, &beta, a->y,
-			      type_of(a->out_dtype), a->y_stride, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+	status = s->dev->blas->gemm_ex(s->blas, CUBLAS_OP_T, CUBLAS_OP_N, a->n, a->m, a->k, &one, a->w,
+				       type_of(a->dtype), a->k, a->x, type_of(a->dtype), a->x_stride, &beta,
+				       a->y, type_of(a->out_dtype), a->y_stride, CUBLAS_COMPUTE_32F,
+				       CUBLAS_GEMM_DEFAULT);
 	if (status != CUBLAS_STATUS_SUCCESS)
-		mc_cuda_queue_failed(s, "gemm", cublasGetStatusString(status));
+		mc_cuda_queue_failed(s, "gemm", s->dev->blas->status_string(status));
 	else
 		mc_cuda_queued(s, "gemm", 0);
 }

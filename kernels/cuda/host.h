@@ -13,11 +13,13 @@
 struct CUstream_st;
 struct CUevent_st;
 struct cublasContext;
+struct mc_cuda_blas;
 
 struct mc_device {
 	int index;        /* as CUDA counts */
 	int units;        /* multiprocessors */
 	int major, minor; /* compute capability */
+	struct mc_cuda_blas *blas;
 };
 
 /* A stream's cuBLAS handle and workspace are its own: what one stream computes doesn't depend on others. */

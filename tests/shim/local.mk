@@ -37,6 +37,7 @@ libmcshim_a_SOURCES = \
 
 libmcshim_a_SOURCES += \
 	kernels/cuda/backend.c \
+	kernels/cuda/blas.c \
 	kernels/cuda/comm.c \
 	kernels/cuda/device.c \
 	kernels/cuda/errors.c \
