@@ -106,6 +106,14 @@ static double between(const struct mc_curve *c, const struct mc_op_point *inside
 	return sum;
 }
 
+/* Ratio of work; 1 where work is not known. */
+static double growth(const struct mc_curve *c, const struct mc_op_point *from, const struct mc_op_point *to)
+{
+	double work_s = mc_op_work_s(from, &c->limits, c->element_bytes);
+
+	return work_s > 0 ? mc_op_work_s(to, &c->limits, c->element_bytes) / work_s : 1;
+}
+
 double mc_curve_s(const struct mc_curve *c, const struct mc_op_point *p)
 {
 	struct mc_op_point inside = *p, edge = *p;
@@ -125,8 +133,7 @@ double mc_curve_s(const struct mc_curve *c, const struct mc_op_point *p)
 	if (c->over_work)
 		s *= mc_op_work_s(&edge, &c->limits, c->element_bytes);
 	else if (beyond)
-		s *= mc_op_work_s(&edge, &c->limits, c->element_bytes) /
-		     mc_op_work_s(&inside, &c->limits, c->element_bytes);
+		s *= growth(c, &inside, &edge);
 	floor_s = mc_op_floor_s(p, &c->limits, c->element_bytes);
 	return s > floor_s ? s : floor_s;
 }
@@ -217,7 +224,7 @@ static int load_seconds(struct mc_curve *c, const json_t *seconds, struct mc_err
 			   "is not a list of as many numbers as there are knots, at most 100,000");
 	c->log_s = mc_xcalloc(n, sizeof *c->log_s);
 	for (size_t i = 0; i < n; i++) {
-		double s = json_number_value(json_array_get(seconds, i));
+		double s = json_number_value(json_array_get(seconds, i)), work_s;
 		struct mc_op_point p = knot(c, i);
 
 		if (!(s > 0 && s <= 1e6))
@@ -229,9 +236,10 @@ static int load_seconds(struct mc_curve *c, const json_t *seconds, struct mc_err
 				   mc_op_floor_s(&p, &c->limits, c->element_bytes));
 			return mc_err_at(err, NULL, 0, 0, "seconds");
 		}
-		if (c->over_work)
-			s /= mc_op_work_s(&p, &c->limits, c->element_bytes);
-		c->log_s[i] = log(s);
+		work_s = mc_op_work_s(&p, &c->limits, c->element_bytes);
+		if (c->over_work && work_s == 0)
+			return bad(err, "between", "is \"work\", which this operator doesn't count");
+		c->log_s[i] = log(c->over_work ? s / work_s : s);
 	}
 	return MC_OK;
 }

@@ -13,7 +13,8 @@
  * the edge, times the ratio of work there: extrapolation by operation counts; below the first knot the time
  * is the first knot's (a launch costs what it costs). Work: operations over flops plus bytes over
  * memory_bytes_per_s, of device memory or of whatever carries the bytes; the limits that aren't known count
- * as 1e15 operations/s and 1e12 bytes/s.
+ * as 1e15 operations/s and 1e12 bytes/s. Operators whose work is not counted (layer, step, host_step, one
+ * rank's all-reduce) keep the time of the edge and can't be interpolated over work.
  */
 #ifndef MC_HW_CURVE_H
 #define MC_HW_CURVE_H

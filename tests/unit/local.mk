@@ -18,6 +18,7 @@ UNIT_TESTS = \
 	%D%/test_cost \
 	%D%/test_coupled \
 	%D%/test_coupled_cluster \
+	%D%/test_curve \
 	%D%/test_decode \
 	%D%/test_decode_lost \
 	%D%/test_err \
