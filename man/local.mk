@@ -1,6 +1,7 @@
 dist_man_MANS = \
 	%D%/mooncake-profile.5 \
 	%D%/mooncake-result.5 \
+	%D%/mooncake-samples.5 \
 	%D%/mooncake-scenario.5 \
 	%D%/mooncake-trace.5 \
 	%D%/mooncake.1

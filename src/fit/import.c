@@ -67,6 +67,14 @@ void mc_import_bad(struct mc_import *im, int column, const char *what)
 	mistake(im, im->importer->columns[column]);
 }
 
+void mc_import_fail(struct mc_import *im, const char *key, const char *what)
+{
+	if (im->rc)
+		return;
+	mc_err_set(im->err, MC_USAGE, "%s", what);
+	mistake(im, key);
+}
+
 int64_t mc_import_int(struct mc_import *im, int column)
 {
 	int64_t v = 0;

@@ -84,6 +84,17 @@ void mc_import_add(struct mc_import *im, const struct mc_op_point *p, double sec
 void mc_import_skip(struct mc_import *im, const char *why);
 /* The row is a mistake. */
 void mc_import_bad(struct mc_import *im, int column, const char *what);
+/* The row is a mistake of `key`, whatever the columns. */
+void mc_import_fail(struct mc_import *im, const char *key, const char *what);
+/* An operator of the model by the name that engines give its layer ("qkv_proj", "act_fn"), on one GPU of a
+ * degree. */
+struct mc_import_layer {
+	const char *name;
+	int64_t tokens, tensor_parallel;
+	double seconds;
+};
+/* A sample of it; names that are no operator are skipped. */
+void mc_import_layer(struct mc_import *im, const struct mc_import_layer *l);
 /* The table says what this is of: the same in all rows that are kept, else a mistake that asks for --where.
  */
 bool mc_import_single(struct mc_import *im, char kept[64], int column);

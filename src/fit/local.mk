@@ -5,12 +5,21 @@ FIT_IMPORTERS = \
 	%D%/import/aic_gemm.c \
 	%D%/import/aic_generation_attention.c \
 	%D%/import/aic_nccl.c \
+	%D%/import/llmservingsim_attention.c \
+	%D%/import/llmservingsim_dense.c \
+	%D%/import/llmservingsim_layers.c \
+	%D%/import/llmservingsim_mixed.c \
+	%D%/import/llmservingsim_per_sequence.c \
+	%D%/import/nvme_uring_read.c \
+	%D%/import/splitwise.c \
 	%D%/import/vidur_attention.c \
 	%D%/import/vidur_collective.c \
+	%D%/import/vidur_cpu_overhead.c \
 	%D%/import/vidur_mlp.c
 libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/fit.c %D%/fit.h \
 	%D%/import.c %D%/import.h \
+	%D%/import_layer.c \
 	%D%/profile_text.c \
 	%D%/samples.c %D%/samples.h \
 	%D%/suspects.c %D%/suspects.h \

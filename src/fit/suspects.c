@@ -206,6 +206,24 @@ static void flag_along(struct mc_import *im, int dim)
 	free(from);
 }
 
+/* The halves of one row of a table of steps stand and fall together: prefill and decode of the same run. */
+static void flag_companions(struct mc_import *im)
+{
+	for (size_t i = 0; i < im->rows.n; i++) {
+		const struct mc_import_row *r = &im->rows.at[i];
+
+		if (r->s.point.op != MC_OP_STEP || !*r->s.flag)
+			continue;
+		for (size_t k = 0; k < im->rows.n; k++) {
+			struct mc_import_row *q = &im->rows.at[k];
+
+			if (q->s.point.op == MC_OP_STEP && q->s.line == r->s.line &&
+			    !strcmp(q->file, r->file) && !*q->s.flag)
+				memcpy(q->s.flag, r->s.flag, sizeof q->s.flag);
+		}
+	}
+}
+
 void mc_suspects_flag(struct mc_import *im, const struct mc_op_limits *l, double element_bytes,
 		      size_t count[MC_SUSPECTS])
 {
@@ -215,6 +233,7 @@ void mc_suspects_flag(struct mc_import *im, const struct mc_op_limits *l, double
 	for (int d = 0; d < MC_DIMS; d++)
 		if (d != MC_DIM_RANKS && d != MC_DIM_DEPTH)
 			flag_along(im, d);
+	flag_companions(im);
 	memset(count, 0, MC_SUSPECTS * sizeof *count);
 	for (size_t i = 0; i < im->rows.n; i++)
 		for (int w = 0; w < MC_SUSPECTS; w++)

@@ -9,6 +9,7 @@ CLI_TESTS = \
 	%D%/fit.sh \
 	%D%/golden.sh \
 	%D%/hostile.sh \
+	%D%/import.sh \
 	%D%/kernels.sh \
 	%D%/published.sh \
 	%D%/run.sh \

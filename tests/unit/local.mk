@@ -34,12 +34,14 @@ UNIT_TESTS = \
 	%D%/test_flow_random \
 	%D%/test_ghost \
 	%D%/test_horizon \
+	%D%/test_import \
 	%D%/test_length \
 	%D%/test_loop \
 	%D%/test_map \
 	%D%/test_metrics \
 	%D%/test_mirror \
 	%D%/test_mixed \
+	%D%/test_opsamples \
 	%D%/test_order \
 	%D%/test_out \
 	%D%/test_outage \
