@@ -41,7 +41,9 @@ static void leave(void)
 }
 
 #define AIC_ATTENTION(x) "batch_size," x ",num_heads,num_key_value_heads,head_dim,latency_ms\n"
-#define VIDUR_NET        "num_workers,devices_per_node,rank,size_bytes,min_ms,max_ms,mean_ms,median_ms,std_ms\n"
+#define VIDUR_NET                                                                                            \
+	"num_workers,devices_per_node,rank,size_bytes,"                                                      \
+	"min_ms,max_ms,mean_ms,median_ms,std_ms\n"
 #define VIDUR_ATTENTION                                                                                      \
 	"n_embd,n_q_head,n_kv_head,tp,batch_size,prefill_chunk_size,kv_cache_size,is_prefill,"               \
 	"prefill_median_ms,prefill_mean_ms,prefill_std_ms,decode_median_ms,decode_mean_ms,decode_std_ms\n"
