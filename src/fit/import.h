@@ -2,6 +2,9 @@
  * Public tables of measured times to samples of operators (hw/opsamples.h): one format a file import/NAME.c,
  * defining mc_importer_NAME. A table is recognised by the columns it has. Rows keep their order, file and
  * line; what cannot be mapped to an operator is counted under a reason, never dropped silently.
+ *
+ * No operator is what happens between nodes (vidur's p2p_inter_node, bandwidths of transfer engines, OSU):
+ * networks are in a profile's hardware, and transfers have their own model.
  */
 #ifndef MC_FIT_IMPORT_H
 #define MC_FIT_IMPORT_H
