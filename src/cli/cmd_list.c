@@ -169,6 +169,55 @@ static void show_network(const struct mc_profile *p)
 	putchar('\n');
 }
 
+/* ", rows 1 to 8,192", or ", n 1,024" where it is one value. */
+static size_t span(char *text, size_t n, const char *dim, double low, double high)
+{
+	char a[MC_GROUPED], b[MC_GROUPED];
+	int len;
+
+	if (high <= 0)
+		return 0;
+	if (low == high)
+		len = snprintf(text, n, ", %s %s", dim, mc_text_grouped((int64_t)low, a));
+	else
+		len = snprintf(text, n, ", %s %s to %s", dim, mc_text_grouped((int64_t)low, a),
+			       mc_text_grouped((int64_t)high, b));
+	return len < 0 || (size_t)len >= n ? 0 : (size_t)len;
+}
+
+static void show_operator(const struct mc_operators *o, enum mc_op op)
+{
+	struct mc_operators_summary s;
+	char text[1024], points[MC_GROUPED];
+	size_t at;
+
+	mc_operators_summary(o, op, &s);
+	if (!s.curves)
+		return;
+	at = (size_t)snprintf(text, sizeof text, "%s: %zu curve%s", mc_op_names[op], s.curves,
+			      s.curves == 1 ? "" : "s");
+	for (int d = 0; d < MC_DIMS; d++)
+		at += span(text + at, sizeof text - at, mc_dim_names[d], s.low[d], s.high[d]);
+	if (s.points)
+		snprintf(text + at, sizeof text - at,
+			 "; error at %s points held out: median %.1f %%, p95 %.1f %%, worst %.0f %%",
+			 mc_text_grouped(s.points, points), 100 * s.median, 100 * s.p95, 100 * s.worst);
+	else
+		snprintf(text + at, sizeof text - at, "; error not known");
+	entry("", text);
+}
+
+static void show_operators(const struct mc_operators *o)
+{
+	if (!o->n)
+		return;
+	printf("  operators %s on %s%s%s, %s\n", o->dtype, o->device, o->software[0] ? ", " : "", o->software,
+	       o->date);
+	entry("", o->source);
+	for (int op = 0; op < MC_OPS; op++)
+		show_operator(o, (enum mc_op)op);
+}
+
 static void show_profile(const struct mc_profile *p)
 {
 	char flops[MC_UNITS_TEXT], mem[MC_UNITS_TEXT], vram[MC_UNITS_TEXT], nic[MC_UNITS_TEXT];
@@ -188,6 +237,7 @@ static void show_profile(const struct mc_profile *p)
 	show_network(p);
 	for (int64_t i = 0; i < p->n_measured; i++)
 		show_measured(&p->measured[i]);
+	show_operators(&p->operators);
 	printf(
 	    "  %-9s%s: operation counts at %.2f of peak FLOP/s (attention %.2f), %.2f of memory bandwidth\n",
 	    "analytic", p->n_measured ? "other shapes" : "every shape", p->flops_efficiency,

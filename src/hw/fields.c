@@ -22,6 +22,8 @@ const struct mc_field mc_profile_fields[] = {
      "share of that memory that holds neither weights nor KV", 0},
     {"hardware.h2d_bandwidth", MC_F_RATE, P(h2d_bytes_per_s), NULL, 1e6, 1e15, "bytes/s",
      "host to device, all GPUs of the node together", 0},
+    {"hardware.link_bandwidth", MC_F_RATE, P(link_bytes_per_s), "0", 0, 1e15, "bytes/s",
+     "a GPU to the others of its node, one direction; 0: not known", 0},
     {"hardware.dram", MC_F_BYTES, P(dram_bytes), NULL, 0, 1e15, "bytes", "host memory of a node for KV", 0},
     {"hardware.ssds", MC_F_INT, P(ssds), "0", 0, 1024, "SSDs", "SSDs of a node that hold KV", 0},
     {"hardware.ssd", MC_F_BYTES, P(ssd_bytes), "0", 0, 1e16, "bytes", "capacity of an SSD", 0},
@@ -70,6 +72,7 @@ const struct mc_field mc_profile_fields[] = {
     {"analytic.trust.batch_max", MC_F_COUNT, P(trust.batch_max), NULL, 1, 1e6, "requests", "largest batch",
      0},
     {"measured", MC_F_JSON, P(measured_json), "", 0, 0, "", "measured times, keyed by model and degree", 0},
+    {"operators", MC_F_JSON, P(operators_json), "", 0, 0, "", "measured times of operators, as curves", 0},
     {0},
 };
 

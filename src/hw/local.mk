@@ -4,6 +4,7 @@ libmooncake_a_SOURCES += \
 	%D%/internal.h \
 	%D%/nics.c \
 	%D%/operator.c %D%/operator.h \
+	%D%/operators.c %D%/operators.h \
 	%D%/opsamples.c %D%/opsamples.h \
 	%D%/profile.c %D%/profile.h
 

@@ -109,14 +109,14 @@ static bool measured_same(const struct mc_measured *a, const struct mc_measured 
 	       a->rope_head_dim == b->rope_head_dim && a->v_head_dim == b->v_head_dim;
 }
 
-/* An error inside an entry: its place is in text of our own making, so only its key says where. */
-static void measured_place(struct mc_err *err, const char *path, const char *name)
+/* An error inside a section: its place is in text of our own making, so only its key says where. */
+static void section_place(struct mc_err *err, const char *path, const char *section)
 {
 	char key[sizeof err->key];
 
 	if (!err)
 		return;
-	snprintf(key, sizeof key, "measured.%.40s%s%.70s", name, err->key[0] ? "." : "", err->key);
+	snprintf(key, sizeof key, "%.50s%s%.70s", section, err->key[0] ? "." : "", err->key);
 	memcpy(err->key, key, sizeof key);
 	snprintf(err->file, sizeof err->file, "%s", path);
 	err->line = err->column = 0;
@@ -126,6 +126,7 @@ static int profile_load_measured(struct mc_profile *p, struct mc_err *err)
 {
 	struct mc_measured *m, *k;
 	const char *name;
+	char section[64];
 	json_t *o;
 	int rc;
 
@@ -149,11 +150,37 @@ static int profile_load_measured(struct mc_profile *p, struct mc_err *err)
 						k->key);
 		}
 		if (rc) {
-			measured_place(err, p->path, name);
+			snprintf(section, sizeof section, "measured.%.40s", name);
+			section_place(err, p->path, section);
 			return rc;
 		}
 	}
 	return 0;
+}
+
+void mc_profile_limits(const struct mc_profile *p, struct mc_op_limits *l)
+{
+	memset(l, 0, sizeof *l);
+	l->flops = p->peak_flops;
+	l->memory_bytes_per_s = p->memory_bytes_per_s;
+	l->link_bytes_per_s = p->link_bytes_per_s;
+	l->h2d_bytes_per_s = p->h2d_bytes_per_s;
+	l->disk_read_bytes_per_s = (double)p->ssds * p->ssd_read_bytes_per_s;
+	l->disk_write_bytes_per_s = (double)p->ssds * p->ssd_write_bytes_per_s;
+}
+
+static int profile_load_operators(struct mc_profile *p, struct mc_err *err)
+{
+	struct mc_op_limits l;
+	int rc;
+
+	if (!p->operators_json)
+		return 0;
+	mc_profile_limits(p, &l);
+	rc = mc_operators_load(&p->operators, p->operators_json, &l, err);
+	if (rc)
+		section_place(err, p->path, "operators");
+	return rc;
 }
 
 static int profile_load(struct mc_profile *p, const char *text, const char *path, struct mc_err *err)
@@ -171,6 +198,8 @@ static int profile_load(struct mc_profile *p, const char *text, const char *path
 		mc_err_at(err, path, 0, 0, NULL);
 	if (!rc)
 		rc = profile_load_measured(p, err);
+	if (!rc)
+		rc = profile_load_operators(p, err);
 	if (rc)
 		mc_profile_fini(p);
 	return rc;
@@ -203,6 +232,7 @@ void mc_profile_fini(struct mc_profile *p)
 		free(p->measured[i].key);
 	}
 	free(p->measured);
+	mc_operators_fini(&p->operators);
 	free(p->path);
 	mc_conf_fini(&p->conf);
 	memset(p, 0, sizeof *p);

@@ -6,9 +6,10 @@
  *     {"schema": "1.0", "name": ..., "date": ..., "source": ...,
  *      "hardware": {facts of the node},
  *      "analytic": {efficiencies assumed for shapes that nobody measured, and how far they are trusted},
- *      "measured": {"MODEL-tpN": {times of one shape at one degree}, ...}}
+ *      "measured": {"MODEL-tpN": {times of one shape at one degree}, ...},
+ *      "operators": {times of operators, for any shape; hw/operators.h}}
  *
- * `mooncake fit` writes the measured part. Field tables in profile.c describe every key.
+ * `mooncake fit` writes the measured parts. Field tables in profile.c describe every key.
  */
 #ifndef MC_HW_PROFILE_H
 #define MC_HW_PROFILE_H
@@ -18,6 +19,7 @@
 
 #include "base/err.h"
 #include "conf/field.h"
+#include "hw/operators.h"
 
 /* How far times hold: tokens of one prompt, context tokens of one request in decode, requests in a batch. */
 struct mc_range {
@@ -60,6 +62,7 @@ struct mc_profile {
 	int64_t vram_bytes;
 	double vram_reserve_ratio; /* not usable for weights or KV */
 	double h2d_bytes_per_s;    /* whole node */
+	double link_bytes_per_s;   /* to the other GPUs of the node, one direction; 0: not known */
 	int64_t nics;
 	double nic_bytes_per_s; /* one NIC, one direction */
 	char *nic_list;         /* rates of the NICs one by one, separated by commas; "": all alike */
@@ -85,6 +88,8 @@ struct mc_profile {
 	json_t *measured_json;        /* as read; object or NULL */
 	struct mc_measured *measured; /* n_measured, may be none */
 	int64_t n_measured;
+	json_t *operators_json;        /* as read; object or NULL */
+	struct mc_operators operators; /* n 0: none */
 };
 
 #define MC_NICS_MAX 64
@@ -102,6 +107,10 @@ void mc_profile_nics(const struct mc_profile *p, struct mc_nics *n);
 double mc_nics_sum(const struct mc_nics *n); /* of the NICs alone */
 double
 mc_nics_bytes_per_s(const struct mc_nics *n); /* of the node: at most that, and what the limits let through */
+
+/* What one GPU of the node can do at most. Copies from and to the host: what all GPUs do together, as one may
+ * have the switch that it shares to itself. Disks: all of the node. */
+void mc_profile_limits(const struct mc_profile *p, struct mc_op_limits *l);
 
 /* Fields of struct mc_profile and of struct mc_measured, for loading and for help. */
 extern const struct mc_field mc_profile_fields[];

@@ -41,6 +41,7 @@ UNIT_TESTS = \
 	%D%/test_metrics \
 	%D%/test_mirror \
 	%D%/test_mixed \
+	%D%/test_operators \
 	%D%/test_opsamples \
 	%D%/test_order \
 	%D%/test_out \

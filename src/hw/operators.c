@@ -1,0 +1,147 @@
+#include "hw/operators.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "hw/opsamples.h"
+
+#define CURVES_MAX 10000
+
+static int bad(struct mc_err *err, const char *key, const char *what)
+{
+	mc_err_set(err, MC_USAGE, "%s", what);
+	mc_err_at(err, NULL, 0, 0, key);
+	return MC_USAGE;
+}
+
+/* An error inside of curve i. */
+static int in_curve(struct mc_err *err, size_t i)
+{
+	char key[sizeof err->key];
+
+	if (err) {
+		snprintf(key, sizeof key, "curves[%zu]%s%.60s", i, err->key[0] ? "." : "", err->key);
+		memcpy(err->key, key, sizeof key);
+	}
+	return MC_USAGE;
+}
+
+static int load_curves(struct mc_operators *o, const json_t *curves, struct mc_err *err)
+{
+	size_t n = json_array_size(curves);
+
+	if (!n || n > CURVES_MAX)
+		return bad(err, "curves", "is not a list of 1 to 10,000 curves");
+	o->curve = mc_xcalloc(n, sizeof *o->curve);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *c = json_array_get(curves, i);
+
+		if (mc_curve_load(&o->curve[i], c, &o->limits, o->element_bytes, err))
+			return in_curve(err, i);
+		o->n++;
+		for (size_t j = 0; j < i; j++)
+			if (!memcmp(&o->curve[j].fixed, &o->curve[i].fixed, sizeof o->curve[i].fixed)) {
+				mc_err_set(err, MC_USAGE,
+					   "has the operator and fixed dimensions of curves[%zu]", j);
+				return in_curve(err, i);
+			}
+	}
+	return MC_OK;
+}
+
+static int load(struct mc_operators *o, const json_t *section, struct mc_err *err)
+{
+	const struct {
+		const char *key;
+		char **text;
+	} texts[] = {{"device", &o->device},
+		     {"dtype", &o->dtype},
+		     {"date", &o->date},
+		     {"source", &o->source},
+		     {"software", &o->software}};
+	size_t known = json_object_get(section, "curves") != NULL;
+
+	if (!json_is_object(section))
+		return bad(err, "", "is not an object of device, software, dtype, date, source and curves");
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		const json_t *v = json_object_get(section, texts[i].key);
+		bool optional = texts[i].text == &o->software;
+
+		known += v != NULL;
+		if ((v && !json_is_string(v)) || (!optional && json_string_length(v) == 0))
+			return bad(err, texts[i].key, "is missing, empty or no text");
+		*texts[i].text = mc_xstrdup(v ? json_string_value(v) : "");
+	}
+	if (known != json_object_size(section))
+		return bad(err, "",
+			   "has an unknown key; expected device, software, dtype, date, source, curves");
+	o->element_bytes = (double)mc_opsamples_element_bytes(o->dtype);
+	if (o->element_bytes == 0)
+		return bad(err, "dtype", "is none of f32, bf16, f16");
+	return load_curves(o, json_object_get(section, "curves"), err);
+}
+
+int mc_operators_load(struct mc_operators *o, const json_t *section, const struct mc_op_limits *l,
+		      struct mc_err *err)
+{
+	int rc;
+
+	memset(o, 0, sizeof *o);
+	o->limits = *l;
+	rc = load(o, section, err);
+	if (rc)
+		mc_operators_fini(o);
+	return rc;
+}
+
+void mc_operators_fini(struct mc_operators *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		mc_curve_fini(&o->curve[i]);
+	free(o->curve);
+	free(o->device);
+	free(o->software);
+	free(o->dtype);
+	free(o->date);
+	free(o->source);
+	memset(o, 0, sizeof *o);
+}
+
+static void widen(struct mc_operators_summary *s, int d, double low, double high)
+{
+	if (s->curves == 1 || low < s->low[d])
+		s->low[d] = low;
+	if (s->curves == 1 || high > s->high[d])
+		s->high[d] = high;
+}
+
+static void summary_add(struct mc_operators_summary *s, const struct mc_curve *c)
+{
+	const struct mc_curve_error *e = &c->error;
+
+	s->curves++;
+	for (int d = 0; d < MC_DIMS; d++)
+		if (c->fixed.dim[d])
+			widen(s, d, (double)c->fixed.dim[d], (double)c->fixed.dim[d]);
+	for (int a = 0; a < c->axes; a++)
+		widen(s, (int)c->dim[a], c->at[a][0], c->at[a][c->n[a] - 1]);
+	s->points += e->points;
+	s->median += (double)e->points * e->median;
+	s->p95 += (double)e->points * e->p95;
+	if (e->points && e->worst > s->worst)
+		s->worst = e->worst;
+}
+
+void mc_operators_summary(const struct mc_operators *o, enum mc_op op, struct mc_operators_summary *out)
+{
+	memset(out, 0, sizeof *out);
+	for (size_t i = 0; i < o->n; i++)
+		if (o->curve[i].fixed.op == op)
+			summary_add(out, &o->curve[i]);
+	if (out->points) {
+		out->median /= (double)out->points;
+		out->p95 /= (double)out->points;
+	}
+}

@@ -1,0 +1,46 @@
+/*
+ * The measured operators of a profile, its "operators" section: one device, one stack of software, and a
+ * curve (hw/curve.h) for each operator and each set of fixed dimensions. `mooncake fit` writes it:
+ *
+ *     "operators": {"device": ..., "software": ..., "dtype": "bf16", "date": ..., "source": ...,
+ *                   "curves": [...]}
+ *
+ * software may be "", the other texts not.
+ */
+#ifndef MC_HW_OPERATORS_H
+#define MC_HW_OPERATORS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "hw/curve.h"
+
+struct mc_operators {
+	char *device, *software, *dtype, *date, *source;
+	double element_bytes;       /* of dtype */
+	struct mc_op_limits limits; /* of the hardware around it */
+	struct mc_curve *curve;
+	size_t n;
+};
+
+/* From the section; errors (MC_USAGE) name the key inside, such as "curves[3].seconds". Two curves of one
+ * operator with the same fixed dimensions are refused. *o needs _fini only on success. */
+int mc_operators_load(struct mc_operators *o, const json_t *section, const struct mc_op_limits *l,
+		      struct mc_err *err);
+void mc_operators_fini(struct mc_operators *o);
+
+/* What the curves of one operator say of themselves together. */
+struct mc_operators_summary {
+	size_t curves;
+	int64_t points; /* held out; 0: none */
+	/* Of all points where there is one curve; else mean of the medians and of the p95 by points, and the
+	 * worst of all. */
+	double median, p95, worst;
+	double low[MC_DIMS], high[MC_DIMS]; /* knots and fixed values; 0: no such dimension */
+};
+
+/* Of one operator; curves is 0 where there are none. */
+void mc_operators_summary(const struct mc_operators *o, enum mc_op op, struct mc_operators_summary *out);
+
+#endif
