@@ -91,13 +91,24 @@ static int measure(struct mc_bench *b, struct mc_bench_options *o)
 		b->need = limits_need(o);
 	if (b->failed || (rc = mc_bench_memory(b)))
 		return rc ? rc : b->err.rc;
+	mc_bench_print_measuring(b);
 	mc_bench_measure_limits(b);
 	if (!b->failed && !stopped) {
 		mc_bench_print_head(b);
 		run_all(b);
-		mc_bench_print_end(b);
+		mc_bench_print_table_end(b);
 	}
+	mc_bench_print_end(b);
 	return b->failed ? b->err.rc ? b->err.rc : MC_FAIL : stopped ? MC_FAIL : MC_OK;
+}
+
+/* rc, unless what was said did not arrive. */
+static int printed(int rc)
+{
+	if ((!fflush(stdout) && !ferror(stdout)) || rc)
+		return rc;
+	perror("kernels/bench: standard output");
+	return MC_FAIL;
 }
 
 int main(int argc, char **argv)
@@ -109,7 +120,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (!mc_bench_args(argc, argv, &o, &rc))
-		return fflush(stdout) || ferror(stdout) ? MC_FAIL : rc;
+		return printed(rc);
 	sigaction(SIGINT, &on_stop, NULL);
 	sigaction(SIGTERM, &on_stop, NULL);
 	rc = measure(&b, &o);
@@ -117,9 +128,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "kernels/bench: %s: %s\n", o.backend->name,
 			mc_err_format(&b.err, text, sizeof text));
 	mc_bench_close(&b);
-	if ((fflush(stdout) || ferror(stdout)) && !rc) {
-		perror("kernels/bench: standard output");
-		rc = MC_FAIL;
-	}
-	return rc;
+	return printed(rc);
 }

@@ -57,7 +57,8 @@ struct mc_bench_case {
 	bool by_wall;                                       /* the host's clock rather than the device's */
 	/* Filled by begin. */
 	int copies;
-	char *args; /* [copies][arg_size] */
+	char *args;  /* [copies][arg_size] */
+	bool cached; /* all copies together are less than twice the caches */
 	/* What is looked at afterwards, of the first copy: finite numbers, or tokens below out_tokens. */
 	const void *out;
 	size_t out_n;
@@ -132,6 +133,8 @@ void mc_bench_plain_gemm(struct mc_bench *b, const struct mc_gemm *a);
 bool mc_bench_begin(struct mc_bench *b, struct mc_bench_case *c);
 /* Leave it out, and say why. */
 void mc_bench_skip(struct mc_bench *b, const struct mc_bench_case *c, const char *why);
+/* So many bytes are touched before the first of them is met again. */
+bool mc_bench_cached(const struct mc_bench *b, double bytes);
 /* Queue random numbers (of the program's format) to any place on the device. */
 void mc_bench_fill(struct mc_bench *b, struct mc_stream *s, char *to, size_t bytes);
 /* Room of the arena: with random numbers (about N(0, 1)), with indices, or with whatever is there. */
@@ -158,7 +161,11 @@ void mc_bench_print_head(const struct mc_bench *b);
 void mc_bench_print_case(const struct mc_bench *b, const struct mc_bench_case *c,
 			 const struct mc_bench_result *r);
 void mc_bench_print_skipped(const struct mc_bench *b, const struct mc_bench_case *c, const char *why);
+void mc_bench_print_measuring(const struct mc_bench *b);
 void mc_bench_print_progress(const struct mc_bench *b, const struct mc_bench_case *c);
+/* After the last case: what the columns mean, and the bars. */
+void mc_bench_print_table_end(const struct mc_bench *b);
+/* After all: whether it was interrupted. */
 void mc_bench_print_end(const struct mc_bench *b);
 
 #endif

@@ -51,19 +51,21 @@ static const struct row rows[] = {
     {"prefix", IS_WHOLES, AT(prefix), 0, LARGEST, "N[,N]...", "tokens cached before them; default: 0,8192"},
     {"batch", IS_WHOLES, AT(batch), 1, 4096, "N[,N]...", "sequences of a decode step; default: 1,8,32,64"},
     {"context", IS_WHOLES, AT(context), 1, LARGEST, "N[,N]...",
-     "tokens of each; default: 1024,8192,32768; whole model: 128"},
+     "tokens of each sequence; default: 1024,8192,32768; whole model: 128"},
     {"block-tokens", IS_WHOLE, AT(block_tokens), 16, 512, "N",
      "tokens of a KV block, 16 to 512 by 16; default: 512"},
-    {"seconds", IS_REAL, AT(seconds), 1e-4, 3600, "S", "time for each case at most; default: 0.5"},
+    {"seconds", IS_REAL, AT(seconds), 1e-4, 3600, "S",
+     "measure each case for S seconds at most; default: 0.5"},
     {"precision", IS_REAL, AT(precision), 0, 1, "R",
-     "less, if the median is known as well as this; default: 0.01"},
-    {"repeat", IS_WHOLE, AT(repeat), 1, 1000000, "N", "that many samples instead, whatever they take"},
+     "stop before, once the median is known so well, relative to it (95 %); default: 0.01"},
+    {"repeat", IS_WHOLE, AT(repeat), 1, 1000000, "N",
+     "take N samples of each case instead, however long that is"},
     {"memory", IS_BYTES, AT(memory), 1 << 20, 1e15, "BYTES",
-     "operands at most; default: half of what is free, 4 GB on a CPU"},
+     "of operands at most; default: half of what is free, on a CPU 4 GB at most"},
     {"cache", IS_BYTES, AT(cache), 1 << 16, 1e12, "BYTES",
-     "caches that operands must exceed; default: the last level's"},
+     "size of the caches, which operands exceed twice; default: the last level's, 128 MiB at most"},
     {"clock", IS_CLOCK, 0, 0, 0, "wall|cpu",
-     "cpu: processor time, on a busy machine; with --threads 1; default: wall"},
+     "cpu: processor time, for a busy machine (needs --threads 1); default: wall"},
     {"format", IS_FORMAT, 0, 0, 0, "text|csv", "default: text"},
     {"list", IS_LIST, 0, 0, 0, NULL, "operators, backends and models"},
     {"help", IS_HELP, 0, 0, 0, NULL, "this"},
@@ -73,7 +75,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static const char prefix[] = "kernels/bench: ";
 
-/* Words of a list, NULL-terminated: the operators, or the models. */
+/* NULL-terminated. */
 static void op_names(const char **out)
 {
 	size_t n = 0;
@@ -95,8 +97,8 @@ static void usage(void)
 			 rows[i].arg ? rows[i].arg : "");
 		printf("  %-24s %s\n", left, rows[i].help);
 	}
-	puts("\nExit status: 0; 1: a result was not finite, or it was interrupted; 2: wrong use; 77: no such "
-	     "hardware.");
+	puts("\nExit status: 0; 1: a result was not finite, or it was interrupted, or could not print; 2: "
+	     "wrong use;\n77: no such hardware.");
 }
 
 static void list(void)
@@ -109,8 +111,10 @@ static void list(void)
 		printf("  %-20s %s\n", mc_backends[i]->name, mc_backends[i]->summary);
 	puts("models");
 	for (const struct mc_llama_shape *m = mc_llama_shapes; m->name; m++)
-		printf("  %-20s %d layers, hidden %d, %d heads, %d KV heads of %d, FFN %d, vocabulary %d\n",
-		       m->name, m->layers, m->hidden, m->heads, m->kv_heads, m->head_dim, m->ffn, m->vocab);
+		printf("  %-20s %d layers, hidden %d, %d heads, %d KV heads of %d, FFN %d, vocabulary %d, "
+		       "positions %d\n",
+		       m->name, m->layers, m->hidden, m->heads, m->kv_heads, m->head_dim, m->ffn, m->vocab,
+		       m->max_position);
 }
 
 static bool misused(const char *option, const char *why)
@@ -202,6 +206,16 @@ static int choice(const struct row *r, const char *text, const char *const *word
 	return -1;
 }
 
+static bool model(const struct row *r, const char *text, struct mc_bench_options *o)
+{
+	const char *names[32] = {0};
+
+	for (int i = 0; mc_llama_shapes[i].name; i++)
+		names[i] = mc_llama_shapes[i].name;
+	o->model = mc_llama_shape_find(text, NULL);
+	return o->model || unknown(r->name, text, names);
+}
+
 static bool found(const struct mc_err *err, const char *option, const void *what)
 {
 	return what || misused(option, err->text);
@@ -221,7 +235,7 @@ static bool take(const struct row *r, char *text, struct mc_bench_options *o)
 	case IS_BACKEND:
 		return found(&err, r->name, o->backend = mc_backend_find(text, &err));
 	case IS_MODEL:
-		return found(&err, r->name, o->model = mc_llama_shape_find(text, &err));
+		return model(r, text, o);
 	case IS_OPS:
 		return ops(r, text, &o->ops);
 	case IS_DTYPE:
@@ -265,6 +279,23 @@ static void unknown_option(const char *text)
 		fputs("; see kernels/bench --help\n", stderr);
 }
 
+/* In the number format that was asked for? */
+static bool computed(const struct mc_bench_options *o)
+{
+	char why[96];
+	size_t n = 0;
+
+	if (o->backend->dtypes >> o->dtype & 1)
+		return true;
+	n += (size_t)snprintf(why, sizeof why, "%s: backend %s computes in", mc_dtype_name(o->dtype),
+			      o->backend->name);
+	for (int d = MC_F32; d <= MC_F16; d++)
+		if (o->backend->dtypes >> d & 1)
+			n +=
+			    (size_t)snprintf(why + n, sizeof why - n, " %s", mc_dtype_name((enum mc_dtype)d));
+	return misused("dtype", why);
+}
+
 /* What depends on several options, or was not given. */
 static bool complete(struct mc_bench_options *o, bool dtype_given)
 {
@@ -278,7 +309,7 @@ static bool complete(struct mc_bench_options *o, bool dtype_given)
 	if (mc_llama_ranks_check(o->model, (int)o->ranks, &err))
 		return misused("tp", err.text);
 	if (o->block_tokens % 16)
-		return misused("block-tokens", "expected a multiple of 16");
+		return misused("block-tokens", "expected a multiple of 16, up to 512");
 	o->model_tokens = o->tokens.n ? o->tokens : (struct mc_bench_list){3, {128, 512, 1024}};
 	o->model_context = o->context.n ? o->context : (struct mc_bench_list){1, {128}};
 	if (!o->tokens.n)
@@ -291,9 +322,7 @@ static bool complete(struct mc_bench_options *o, bool dtype_given)
 		if (o->backend->dtypes >> d & 1)
 			o->dtype = (enum mc_dtype)d;
 	/* A backend that is not built in has no formats: its absence is said later. */
-	if (dtype_given && o->backend->dtypes && !(o->backend->dtypes >> o->dtype & 1))
-		return misused("dtype", "not computed by this backend");
-	return true;
+	return !dtype_given || !o->backend->dtypes || computed(o);
 }
 
 static bool options(int argc, char **argv, struct mc_bench_options *o)
@@ -327,15 +356,32 @@ static bool options(int argc, char **argv, struct mc_bench_options *o)
 	return complete(o, dtype_given);
 }
 
+/* The only option that begins as text does, as getopt_long takes it; or NULL. */
+static const struct row *begins(const char *text)
+{
+	const struct row *found = NULL;
+
+	for (int i = 0; i < ROWS && !strncmp(text, "--", 2) && text[2]; i++) {
+		if (strncmp(rows[i].name, text + 2, strlen(text + 2)) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = &rows[i];
+	}
+	return found;
+}
+
 /* --help, --version and --list come before everything else. */
 static bool asked(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+		const struct row *r = begins(argv[i]);
+
+		if ((r && r->kind == IS_HELP) || !strcmp(argv[i], "-h"))
 			usage();
-		else if (!strcmp(argv[i], "--version") || !strcmp(argv[i], "-V"))
+		else if ((r && r->kind == IS_VERSION) || !strcmp(argv[i], "-V"))
 			puts("kernels/bench of " PACKAGE_NAME " " PACKAGE_VERSION);
-		else if (!strcmp(argv[i], "--list"))
+		else if (r && r->kind == IS_LIST)
 			list();
 		else
 			continue;

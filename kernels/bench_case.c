@@ -2,10 +2,10 @@
  * One case: its operands in memory, repeated until the median is known, its output looked at.
  *
  * A sample is as many runs as take a millisecond, so that the clock and the launch count for little, each on
- * the next copy of the operands; all copies together are twice the caches. Samples go on until the 95 %
- * confidence interval of their median (by order statistics) is within the precision asked for, or the time is
- * up. Where a plain library call stands beside it, the two take turns sample by sample: both see the same
- * disturbances.
+ * the next copy of the operands; all copies together are twice the caches, or else the case is marked.
+ * Samples go on until the 95 % confidence interval of their median (by order statistics) is within the
+ * precision asked for, or the time is up. Where a plain library call stands beside it, the two take turns
+ * sample by sample: both see the same disturbances.
  */
 #include <math.h>
 #include <stdio.h>
@@ -157,6 +157,11 @@ static int copies(const struct mc_bench *b, const struct mc_bench_case *c)
 	return (int)fmax(1, fmin(fmin(want, may), COPIES));
 }
 
+bool mc_bench_cached(const struct mc_bench *b, double bytes)
+{
+	return bytes < 2 * (double)b->o->cache;
+}
+
 void mc_bench_skip(struct mc_bench *b, const struct mc_bench_case *c, const char *why)
 {
 	if (b->planning) {
@@ -174,6 +179,7 @@ bool mc_bench_begin(struct mc_bench *b, struct mc_bench_case *c)
 	if (b->failed || mc_bench_stopped())
 		return false;
 	c->copies = why ? 0 : copies(b, c);
+	c->cached = mc_bench_cached(b, c->copies * fmin((double)c->bytes, c->work.bytes));
 	if (b->planning) {
 		size_t need = (size_t)c->copies * c->bytes + c->shared;
 

@@ -2,7 +2,8 @@
  * The device of kernels/bench and what it can do at most.
  *
  * CPU: measured. Peak: a large plain cblas_sgemm on as many threads, or the backend's own, if that is faster.
- * Bandwidth: a loop that sums up more than the caches hold, each thread its part; copies by memcpy likewise.
+ * Bandwidth: a loop that sums up more than the caches hold, each thread its part; copies by memcpy likewise
+ * (read and written); the larger is the floor's.
  * GPU: from its data sheet where the backend knows it, beside a large product and a large copy that are
  * measured through the table.
  */
@@ -265,7 +266,8 @@ void mc_bench_measure_limits(struct mc_bench *b)
 		mc_bench_numbers(b, b->arena_bytes / 4, MC_F32);
 		b->read_bandwidth = best_rate(b, false);
 		b->copy_bandwidth = best_rate(b, true);
-		b->limits = (struct mc_limits){fmax(b->product_flops, b->plain_flops), b->read_bandwidth};
+		b->limits = (struct mc_limits){fmax(b->product_flops, b->plain_flops),
+					       fmax(b->read_bandwidth, b->copy_bandwidth)};
 		return;
 	}
 	b->copy_bandwidth = copy_rate(b);

@@ -286,7 +286,8 @@ void mc_bench_attention_decode(struct mc_bench *b)
 			if (r.samples > 0)
 				mc_bench_bar(&b->decode_bar,
 					     beside ? r.of_plain
-						    : c.work.bytes / r.seconds / b->limits.bandwidth,
+						    : c.work.bytes / r.seconds /
+							  (b->host ? b->read_bandwidth : b->limits.bandwidth),
 					     c.shape);
 		}
 }

@@ -191,6 +191,7 @@ static void one(struct mc_bench *b, struct whole *w, int seqs, int tokens, int c
 		wait(b, c.args);
 	}
 	c.copies = 1;
+	c.cached = mc_bench_cached(b, c.work.bytes);
 	c.out = w->result.logits;
 	c.out_n = (size_t)seqs * (size_t)b->o->model->vocab;
 	c.out_dtype = MC_F32;

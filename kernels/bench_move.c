@@ -35,6 +35,8 @@ static void copy(struct mc_bench *b, size_t bytes, const char *what, int pinned)
 	if (!mc_bench_begin(b, &c))
 		return;
 	if (pinned) {
+		/* On a CPU both ends are memory of its own, and there is one block of the host's. */
+		c.cached |= b->host && mc_bench_cached(b, (double)bytes);
 		host = b->be->alloc(b->dev, MC_PINNED, bytes, &b->err);
 		b->failed |= !host;
 		if (host)
@@ -133,6 +135,8 @@ static void all_reduce(struct mc_bench *b, int rows)
 	snprintf(c.shape, sizeof c.shape, "%d x %d, %d ranks", rows, b->o->model->hidden, g.ranks);
 	if (!mc_bench_begin(b, &c))
 		return;
+	/* The buffers are there once: their devices' memory is not the first one's to give. */
+	c.cached = mc_bench_cached(b, (double)bytes * (b->host ? g.ranks : 1));
 	for (int i = 0; i < c.copies; i++)
 		((struct group **)c.args)[i] = pointer;
 	b->failed |= open_all(b, &g, bytes) != 0;
@@ -146,6 +150,10 @@ static void all_reduce(struct mc_bench *b, int rows)
 /* Only where there are several. */
 void mc_bench_all_reduce(struct mc_bench *b)
 {
+	struct mc_bench_case c = {.op = "all_reduce", .shape = "all"};
+
 	if (b->o->ranks > 1)
 		mc_bench_each_rows(b, all_reduce);
+	else
+		mc_bench_skip(b, &c, "one rank has nothing to sum (--tp 2 or more)");
 }

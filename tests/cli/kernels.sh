@@ -22,17 +22,20 @@ said()
 
 # Few calls: a program with cuBLAS takes most of a second to start.
 said '--help comes before mistakes' 'Usage: kernels/bench' "$bench" --nonsense --help
+said 'an abbreviated --help' 'Usage: kernels/bench' "$bench" --he
 said '--version' 'mooncake-sim' "$bench" --version
 said '--list has models' 'small-24.6m' "$bench" --list
 ops=$(sed -n '/^operators/,/^backends/s/^  \([a-z_]*\) .*/\1/p' "$tap_dir/stdout")
 refused 'an unknown option is met with the nearest' "did you mean '--threads'" 2 "$bench" --treads
 refused 'an unknown operator is met with the nearest' 'did you mean "gemm"' 2 "$bench" --op norm,gem
+refused 'an unknown model is met with the nearest' 'did you mean "tiny"?; --list' 2 "$bench" --model tiney
+refused 'an unknown backend is met with those there are' 'expected cpu|cuda' 2 "$bench" --backend gpu
 refused 'a value is wanted' 'needs a value' 2 "$bench" --op
 refused 'an argument is wrong' 'unexpected argument' 2 "$bench" gemm
 refused 'a list is of numbers' '--batch' 2 "$bench" --batch 1,,2
 refused 'a range is held' 'expected 1 to 8' 2 "$bench" --tp 9
 refused 'ranks must divide the model' '--tp' 2 "$bench" --model tiny --tp 3
-refused 'a number format of another backend' '--dtype' 2 "$bench" --dtype bf16
+refused 'a number format of another backend' 'bf16: backend cpu computes in f32' 2 "$bench" --dtype bf16
 refused 'no such device' 'there are' 2 "$bench" --device 63
 
 "$bench" --backend cuda --op norm --model tiny --tokens 8 --batch 1 --seconds 0.001 --memory 8MB >"$tap_dir/stdout" 2>"$tap_dir/stderr"
@@ -47,7 +50,7 @@ esac
 # Every operator, two ranks so that there is something to reduce; then what each of them says.
 short --tp 2 --format csv >"$tap_dir/csv" 2>"$tap_dir/stderr" ||
 	echo "exit $?: $(cat "$tap_dir/stderr")" >>"$tap_dir/csv"
-columns=op,shape,dtype,copies,samples,runs,seconds,spread,floor_s,of_limit,bound,flops,bytes,gflop_per_s,gb_per_s,plain_s,of_plain
+columns=op,shape,dtype,copies,samples,runs,seconds,spread,floor_s,of_limit,bound,flops,bytes,gflop_per_s,gb_per_s,plain_s,of_plain,cached
 is_header() { [ "$(sed 1q "$tap_dir/csv")" = "$columns" ] || sed 1q "$tap_dir/csv"; }
 silent 'the columns of the CSV' is_header
 
