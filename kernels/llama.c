@@ -109,12 +109,12 @@ static int check_limits(const struct mc_llama_want *w, struct mc_err *err)
 				  w->block_tokens);
 	if (w->blocks < 1)
 		return mc_err_set(err, MC_USAGE, "a KV pool of %d blocks; expected at least one", w->blocks);
-	if (w->max_seqs < 1 || w->max_rows < w->max_seqs || w->max_rows > 1 << 20 || w->max_logits < 1 ||
-	    w->max_logits > w->max_rows)
+	if (w->max_seqs < 1 || w->max_seqs > MC_BATCH_SEQS || w->max_rows < w->max_seqs ||
+	    w->max_rows > 1 << 20 || w->max_logits < 1 || w->max_logits > w->max_rows)
 		return mc_err_set(err, MC_USAGE,
 				  "steps of %d sequences, %d tokens, %d logits; expected 1 or more, at most "
-				  "as many as tokens, and those up to %d",
-				  w->max_seqs, w->max_rows, w->max_logits, 1 << 20);
+				  "as many as tokens, those up to %d and sequences up to %d",
+				  w->max_seqs, w->max_rows, w->max_logits, 1 << 20, MC_BATCH_SEQS);
 	if (w->max_tokens < 1 || w->max_tokens > w->shape.max_position)
 		return mc_err_set(err, MC_USAGE, "sequences of %d tokens; expected 1 to the model's %d",
 				  w->max_tokens, w->shape.max_position);

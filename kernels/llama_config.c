@@ -109,6 +109,8 @@ static void read_scaling(struct config *c, const json_t *o, const char *key, str
 		s->rope.low = number(c, o, "low_freq_factor", -1);
 		s->rope.high = number(c, o, "high_freq_factor", -1);
 		s->rope.original = whole(c, o, "original_max_position_embeddings", -1);
+		if (s->rope.factor == 0) /* which would mean none */
+			fail(c, key, "has the factor 0", "1 or more");
 	} else if (strcmp(json_string_value(type), "default")) {
 		fail(c, key, "has another rope_type", "\"llama3\" or \"default\"");
 	}
@@ -120,6 +122,8 @@ static void read_rope(struct config *c, struct mc_llama_shape *s)
 		     *parameters = member(c->root, "rope_parameters");
 
 	s->rope_theta = number(c, c->root, "rope_theta", 10000);
+	if (number(c, c->root, "partial_rotary_factor", 1) != 1)
+		fail(c, "partial_rotary_factor", "is another one", "1: heads that are turned whole");
 	if (scaling)
 		read_scaling(c, scaling, "rope_scaling", s);
 	if (parameters) {

@@ -60,8 +60,9 @@ static void pages_check(const struct mc_pages *p, const struct mc_batch *b)
 	assert(l->head_dim == 64 || l->head_dim == 128);
 	assert(l->kv_heads > 0 && l->layers > 0 && p->layer >= 0 && p->layer < l->layers);
 	assert(p->blocks > 0 && aligned(p->pool));
-	assert(b->seqs >= 0 && b->rows >= b->seqs && b->max_rows >= (b->seqs > 0) &&
-	       b->max_tokens >= b->max_rows);
+	assert(b->seqs >= 0 && b->seqs <= MC_BATCH_SEQS && b->max_rows < MC_BATCH_ROWS &&
+	       b->max_tokens < MC_BATCH_TOKENS);
+	assert(b->rows >= b->seqs && b->max_rows >= (b->seqs > 0) && b->max_tokens >= b->max_rows);
 	assert(b->seqs == 0 || (int64_t)p->table_stride * l->block_tokens >= b->max_tokens);
 }
 

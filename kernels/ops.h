@@ -96,14 +96,21 @@ struct mc_sample {
 	int rows, vocab, stride;
 };
 
+/* Limits of a batch. */
+enum {
+	MC_BATCH_SEQS = 65535,     /* at most: one side of a grid of blocks on a GPU */
+	MC_BATCH_ROWS = 1 << 22,   /* of one sequence */
+	MC_BATCH_TOKENS = 1 << 30, /* of one sequence */
+};
+
 /*
  * A ragged batch: each sequence has `context` tokens in its KV pages already, and brings new ones (at least
  * one), whose rows follow each other. A prefill brings a chunk, a decode one token.
  */
 struct mc_batch {
 	int seqs, rows; /* rows: new tokens of all sequences */
-	int max_rows;   /* host: most new tokens of one sequence */
-	int max_tokens; /* host: most tokens of one sequence, context and new ones */
+	int max_rows;   /* host: most new tokens of one sequence, below MC_BATCH_ROWS */
+	int max_tokens; /* host: most tokens of one sequence, context and new ones, below MC_BATCH_TOKENS */
 	const int32_t
 	    *row_start;          /* [seqs + 1]: rows of sequence s are row_start[s] .. row_start[s + 1] - 1 */
 	const int32_t *context;  /* [seqs]: tokens before the new ones */

@@ -208,7 +208,7 @@ static int parse(struct mc_safetensors *f, const struct mc_st_file *file, struct
 
 static int map(struct mc_st_file *file, struct mc_err *err)
 {
-	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for a writer */
 	struct stat st;
 	int rc = 0;
 

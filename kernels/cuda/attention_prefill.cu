@@ -463,9 +463,6 @@ int mc_cuda_attention_prefill(struct CUstream_st *s, const struct mc_attention *
 
 	if (!a->batch.seqs)
 		return 0;
-	/* More than mc_divide takes. */
-	if ((int64_t)a->batch.max_rows * a->heads >= 1 << 26 || a->batch.max_tokens >= 1 << 30)
-		return (int)cudaErrorInvalidValue;
 	if (a->pages.layout.head_dim == 64)
 		return bf16 ? launch<mc_bf16, 64>(s, a, units) : launch<mc_f16, 64>(s, a, units);
 	return bf16 ? launch<mc_bf16, 128>(s, a, units) : launch<mc_f16, 128>(s, a, units);

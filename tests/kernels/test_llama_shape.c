@@ -69,6 +69,7 @@ START_TEST(shapes_refused)
 	REFUSED(s.vocab = 257, "vocab_size");
 	REFUSED(s.max_position = 0, "max_position_embeddings");
 	REFUSED(s.rope_theta = NAN, "rope_theta");
+	REFUSED(s.rope_theta = INFINITY, "rope_theta");
 	REFUSED(s.norm_eps = -1, "rms_norm_eps");
 	REFUSED((s.rope.factor = 8, s.rope.low = 4, s.rope.high = 1, s.rope.original = 8192), "rope_scaling");
 #undef REFUSED
@@ -87,6 +88,13 @@ START_TEST(shapes_refused)
 	ck_assert(rank.hidden == 8192 && rank.layers == 80 && !mc_llama_shape_check(&rank, NULL));
 	mc_llama_rank_shape(&s, 2, &rank);
 	ck_assert(rank.heads == 32 && rank.kv_heads == 2);
+	/* Shares are whole eights. */
+	s.ffn = 24;
+	ck_assert_int_eq(mc_llama_ranks_check(&s, 2, NULL), MC_USAGE);
+	s.ffn = 48;
+	ck_assert_int_eq(mc_llama_ranks_check(&s, 2, NULL), 0);
+	s.vocab = 40;
+	ck_assert_int_eq(mc_llama_ranks_check(&s, 2, NULL), MC_USAGE);
 }
 END_TEST
 
@@ -145,6 +153,9 @@ START_TEST(configs_refused)
 	    {"{\"model_type\": \"llama\"}", "num_hidden_layers"},
 	    {"{\"model_type\": \"mistral\"}", "model_type"},
 	    {"{\"architectures\": [\"Qwen2ForCausalLM\"]}", "architectures"},
+	    {"{\"architectures\": [\"LlamaForCausalLM\", \"LlamaModel\"]}", "architectures"},
+	    {"{\"architectures\": \"LlamaForCausalLM\"}", "architectures"},
+	    {"{\"model_type\": \"llama\", \"hidden_act\": \"gelu\"}", "hidden_act"},
 	    {"{" CONFIG ", \"attention_bias\": true}", "attention_bias"},
 	    {"{" CONFIG ", \"mlp_bias\": 1}", "mlp_bias"},
 	    {"{" CONFIG ", \"head_dim\": 1.5}", "head_dim"},
@@ -157,6 +168,10 @@ START_TEST(configs_refused)
 	    {"{" CONFIG ", \"rope_scaling\": {\"factor\": 2}}", "rope_scaling"},
 	    {"{" CONFIG ", \"rope_scaling\": 2}", "rope_scaling"},
 	    {"{" CONFIG ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8}}", "low_freq_factor"},
+	    {"{" CONFIG ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 0, \"low_freq_factor\": "
+	     "1, \"high_freq_factor\": 4, \"original_max_position_embeddings\": 8192}}",
+	     "rope_scaling"},
+	    {"{" CONFIG ", \"partial_rotary_factor\": 0.5}", "partial_rotary_factor"},
 	    {"{" CONFIG ", \"vocab_size\": 128256}", ""},
 	};
 	struct mc_llama_shape s;

@@ -124,7 +124,8 @@ END_TEST
 START_TEST(hostile_headers)
 {
 	static const char one[] = "{\"a\": {\"dtype\": \"F32\", \"shape\": [2], \"data_offsets\": [0, 8]}}";
-	static const unsigned char huge[8] = {0, 0, 0, 0, 0, 0, 0, 0x80}, most[16] = {0xff, 0xe0, 0xf5, 5};
+	static const unsigned char huge[8] = {0, 0, 0, 0, 0, 0, 0, 0x80}, most[16] = {0xff, 0xe0, 0xf5, 5},
+				   above[8] = {1, 0xe1, 0xf5, 5};
 	struct mc_safetensors *f;
 
 	ck_assert_int_eq(mc_safetensors_open(&f, file_of(one, 8), NULL), 0);
@@ -144,9 +145,17 @@ START_TEST(hostile_headers)
 	refused(in_folder("x"), "", "header has");
 	write_bytes(in_folder("x"), huge, 7);
 	refused(in_folder("x"), "", "8 bytes");
+	/* One byte above the limit, in a file that could hold it (of a hole). */
+	write_bytes(in_folder("x"), above, 8);
+	ck_assert_int_eq(truncate(in_folder("x"), 100000009), 0);
+	refused(in_folder("x"), "", "header has");
 	refused(in_folder("none"), "", "cannot open");
+	ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
+	refused(in_folder("pipe"), "", "is no file");
 	unlink(in_folder("model.safetensors"));
 	refused(folder, "", "cannot open");
+	ck_assert_int_eq(mkdir(in_folder("model.safetensors"), 0700), 0);
+	refused(folder, "", "is no file");
 }
 END_TEST
 
@@ -228,6 +237,10 @@ START_TEST(indexed)
 			  "\"2.safetensors\"}}");
 	refused(in_folder(index), "b", "isn't in the file");
 	write_text(index, "{\"weight_map\": {\"a\": \"../1.safetensors\"}}");
+	refused(folder, "a", "names no file");
+	write_text(index, "{\"weight_map\": {\"a\": \"sub/1.safetensors\"}}");
+	refused(folder, "a", "names no file");
+	write_text(index, "{\"weight_map\": {\"a\": \"..\"}}");
 	refused(folder, "a", "names no file");
 	write_text(index, "{\"weight_map\": {\"a\": 1}}");
 	refused(folder, "a", "names no file");
