@@ -215,25 +215,28 @@ START_TEST(decode_continues_prefill)
 }
 END_TEST
 
-/* Chunks and decodes together, in any order, equal each alone. */
+/* Chunks and decodes together, in any order, equal each alone: what is read, and what is drawn. */
 START_TEST(mixed_equals_separate)
 {
-	static const int context[] = {0, 20, 31, 5, 47}, tokens[] = {30, 1, 12, 1, 1};
+	static const int context[] = {0, 20, 31, 5, 47}, tokens[] = {2, 1, 70, 1, 1};
 	struct mc_llama_seq seq[5];
 	struct mc_llama_step step = {.seq = seq, .seqs = 5};
 	struct llama_rig l;
-	int32_t prompt[5][64], block[5][4], next[64];
+	int32_t prompt[5][101], block[5][7], next[80], drawn[70];
 	float *alone[5], *all;
 
 	llama_open(&l, _i, tiny(), 1, SEED);
 	for (int i = 0; i < 5; i++) {
-		for (int b = 0; b < 4; b++)
-			block[i][b] = (7 * (4 * i + b) + 3) % LLAMA_BLOCKS;
-		llama_prompt(tiny(), (uint64_t)(20 + i), prompt[i], 64);
+		struct mc_llama_step one = {.seq = &seq[i], .seqs = 1};
+
+		for (int b = 0; b < 7; b++)
+			block[i][b] = (7 * (7 * i + b) + 3) % LLAMA_BLOCKS;
+		llama_prompt(tiny(), (uint64_t)(20 + i), prompt[i], 101);
 		if (context[i])
 			free(run_part(&l, prompt[i], 0, context[i], block[i]));
-		alone[i] = run_part(&l, prompt[i], context[i], tokens[i], block[i]);
 		seq[i] = part_of(prompt[i], context[i], tokens[i], block[i]);
+		seq[i].temperature = i ? 0 : 50; /* the first one's are nearly uniform */
+		alone[i] = llama_step(&l, &one, i ? next : drawn);
 	}
 	seq[2].logits = MC_LLAMA_LAST;
 	seq[3].logits = MC_LLAMA_NONE;
@@ -245,7 +248,8 @@ START_TEST(mixed_equals_separate)
 		if (rows)
 			alike(&l, all + seq[i].row * 256, alone[i] + (tokens[i] - rows) * 256, rows);
 		for (int r = 0; r < rows; r++)
-			ck_assert_int_eq(next[seq[i].row + r], largest(all + (seq[i].row + r) * 256, 256));
+			ck_assert_int_eq(next[seq[i].row + r],
+					 i ? largest(all + (seq[i].row + r) * 256, 256) : drawn[r]);
 		free(alone[i]);
 	}
 	free(all);
@@ -279,32 +283,57 @@ START_TEST(same_bits)
 }
 END_TEST
 
-/* Steps queued without waiting between them; and a step that was cut into its layers. */
-START_TEST(queued_and_cut)
+/*
+ * Steps queued without waiting give the tokens of steps that were waited for, in blocks where nothing is from
+ * before: each has its own lengths, and its logits, until it is done. Tokens of the last two are there.
+ */
+static void queued_on(int pair, int ranks)
 {
 	struct llama_rig l;
 	struct mc_llama_seq q;
 	struct mc_llama_step step = {.seq = &q, .seqs = 1};
 	struct mc_llama_result out[5];
 	int32_t token[45], want[5];
-	struct mc_err err = {0};
+
+	llama_open(&l, pair, tiny(), ranks, SEED);
+	llama_prompt(tiny(), 7, token, 45);
+	for (int round = 0; round < 4; round++) {
+		const int32_t *block = round ? elsewhere + 3 * (round - 1) : in_order;
+
+		free(run_part(&l, token, 0, 40, block));
+		for (int i = 0; i < 5; i++) {
+			q = part_of(token, 40 + i, 1, block);
+			q.temperature = 2;
+			if (round)
+				ck_assert_int_eq(mc_llama_step(l.m, &step, &out[i], NULL), 0);
+			else
+				free(llama_step(&l, &step, &want[i]));
+		}
+		ck_assert_int_eq(mc_llama_sync(l.m, NULL), 0);
+		for (int i = 3; i < 5 && round; i++)
+			ck_assert_int_eq(out[i].token[0], want[i]);
+	}
+	llama_close(&l);
+}
+
+START_TEST(queued)
+{
+	for (int ranks = 1; ranks <= 2 && llama_has_ranks(_i, ranks); ranks++)
+		queued_on(_i, ranks);
+}
+END_TEST
+
+/* A step that was cut into its layers. */
+START_TEST(cut_in_layers)
+{
+	struct llama_rig l;
+	struct mc_llama_seq q;
+	struct mc_llama_step step = {.seq = &q, .seqs = 1};
+	int32_t token[45];
 	float *whole, *cut;
 
 	llama_open(&l, _i, tiny(), 1, SEED);
 	llama_prompt(tiny(), 7, token, 45);
-	free(run_part(&l, token, 0, 40, in_order));
-	for (int i = 0; i < 5; i++) {
-		q = part_of(token, 40 + i, 1, in_order);
-		q.temperature = 2;
-		free(llama_step(&l, &step, &want[i]));
-	}
-	for (int i = 0; i < 5; i++) {
-		q = part_of(token, 40 + i, 1, in_order);
-		q.temperature = 2;
-		ck_assert_int_eq(mc_llama_step(l.m, &step, &out[i], &err), 0);
-	}
-	ck_assert_int_eq(mc_llama_sync(l.m, &err), 0);
-	ck_assert(out[3].token[0] == want[3] && out[4].token[0] == want[4]);
 	whole = run_part(&l, token, 0, 45, in_order);
 	q = part_of(token, 0, 45, in_order);
 	step.from = 0, step.to = 1;
@@ -332,7 +361,8 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, decode_continues_prefill, 0, rig_count());
 	tcase_add_loop_test(t, mixed_equals_separate, 0, rig_count());
 	tcase_add_loop_test(t, same_bits, 0, rig_count());
-	tcase_add_loop_test(t, queued_and_cut, 0, rig_count());
+	tcase_add_loop_test(t, queued, 0, rig_count());
+	tcase_add_loop_test(t, cut_in_layers, 0, rig_count());
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -56,6 +56,7 @@ SHIM_TESTS = \
 	%D%/test_decode_units \
 	%D%/test_device \
 	%D%/test_elementwise \
+	%D%/test_failing \
 	%D%/test_gemm \
 	%D%/test_kv \
 	%D%/test_llama \
@@ -83,6 +84,10 @@ SHIM_TESTS = \
 %C%_test_elementwise_SOURCES = tests/kernels/test_elementwise.c
 %C%_test_elementwise_LDFLAGS = $(SHIM_LINK)
 %C%_test_elementwise_LDADD = $(SHIM_LIBS)
+%C%_test_failing_SOURCES = %D%/test_failing.c
+%C%_test_failing_CPPFLAGS = $(libmcshim_a_CPPFLAGS)
+%C%_test_failing_LDFLAGS = $(SHIM_LINK)
+%C%_test_failing_LDADD = $(SHIM_LIBS)
 %C%_test_gemm_SOURCES = tests/kernels/test_gemm.c
 %C%_test_gemm_LDFLAGS = $(SHIM_LINK)
 %C%_test_gemm_LDADD = $(SHIM_LIBS)
