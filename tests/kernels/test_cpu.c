@@ -256,6 +256,19 @@ static void open_with(struct rig *r, int threads, const struct mc_cpu_vec *v)
 	mc_cpu_team_use(&r->dev->team, v);
 }
 
+START_TEST(threads_refused)
+{
+	const struct mc_backend *be = mc_backend_find("cpu", NULL);
+	struct mc_device *d;
+
+	ck_assert_int_eq(be->device_open(&d, &(struct mc_device_want){0, -1}, NULL), MC_USAGE);
+	ck_assert_int_eq(be->device_open(&d, &(struct mc_device_want){0, MC_CPU_THREADS + 1}, NULL),
+			 MC_USAGE);
+	ck_assert_int_eq(be->device_open(&d, &(struct mc_device_want){MC_CPU_DEVICES, 1}, NULL), MC_USAGE);
+	ck_assert_ptr_null(d);
+}
+END_TEST
+
 /* Products, among them some by CBLAS and some in blocks of k; results go to y. */
 static float *run_products(struct rig *r, struct rig_random *g, float *y, bool check)
 {
@@ -341,6 +354,33 @@ START_TEST(operators)
 	run_all(&r, y, true);
 	rig_close(&r);
 	free(y);
+}
+END_TEST
+
+/* Contexts on both sides of where decode cuts them. */
+START_TEST(decode_parts)
+{
+	struct rig_random g = {96};
+	struct rig r;
+
+	open_with(&r, 2, mc_cpu_vec_best());
+	for (int part = 1; part <= 2; part++)
+		for (int more = -1; more <= 2; more++) {
+			int context = part * 1024 + more - 1;
+			/* One KV head, two query heads of 64, blocks of 16. */
+			struct paged_want want = {1, 2, 64, 16, 1, &context, NULL, 1, false};
+			struct naive_attention ref;
+			struct paged_batch b;
+			float y[2 * 64];
+
+			paged_batch_init(&b, &r, &g, &want);
+			paged_attention(&b, &r, r.be->attention_decode, 0.125f, y);
+			naive_attention_init(&ref, &b, 0.125f);
+			naive_attention_check(&ref, y, "decode");
+			naive_attention_fini(&ref);
+			paged_batch_fini(&b);
+		}
+	rig_close(&r);
 }
 END_TEST
 
@@ -448,6 +488,8 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, running_softmax, 0, vec_count());
 	tcase_add_loop_test(t, largest, 0, vec_count());
 	tcase_add_loop_test(t, operators, 0, vec_count());
+	tcase_add_test(t, threads_refused);
+	tcase_add_test(t, decode_parts);
 	tcase_add_test(t, same_for_any_threads);
 	tcase_add_test(t, pool);
 	tcase_add_test(t, parts);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/kernels/rig.h"
 
@@ -327,6 +328,38 @@ START_TEST(events)
 }
 END_TEST
 
+/* A sync waits for what is being done; an event that is recorded again hasn't happened before that. */
+START_TEST(under_way)
+{
+	enum { BYTES = 4 << 20, TRIES = 12 };
+	struct timespec pause = {0, 100000};
+	int early = 0;
+	struct rig r;
+
+	rig_open(&r, _i);
+	struct mc_stream *c = stream(&r, MC_COPY);
+	struct mc_event *e = event(&r);
+	unsigned char *from = get(&r, MC_PINNED, BYTES), *to = get(&r, MC_PINNED, BYTES);
+
+	for (int i = 0; i < TRIES; i++) {
+		memset(from, i, BYTES);
+		copy(&r, c, to, from, BYTES);
+		if (i % 2) /* else nothing is queued while the copy is made */
+			r.be->event_record(e, c);
+		early += i > 2 && !r.be->event_done(e);
+		nanosleep(&pause, NULL); /* it has begun */
+		sync(&r, c);
+		all_bytes(to + BYTES - 64, i, 64, "after the sync");
+	}
+	ck_assert_int_gt(early, 0);
+	r.be->event_close(e);
+	r.be->release(r.dev, MC_PINNED, from);
+	r.be->release(r.dev, MC_PINNED, to);
+	r.be->stream_close(c);
+	rig_close(&r);
+}
+END_TEST
+
 /* A token of work that passes through many streams, twice around, each waiting for the one before. */
 START_TEST(many_streams)
 {
@@ -453,6 +486,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, order, 0, rig_count());
 	tcase_add_loop_test(t, events_order_streams, 0, rig_count());
 	tcase_add_loop_test(t, events, 0, rig_count());
+	tcase_add_loop_test(t, under_way, 0, rig_count());
 	tcase_add_loop_test(t, many_streams, 0, rig_count());
 	tcase_add_loop_test(t, peers, 0, rig_count());
 	tcase_add_loop_test(t, errors_stay, 0, rig_count());

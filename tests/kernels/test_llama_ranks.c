@@ -293,6 +293,7 @@ START_TEST(steps_refused)
 	REFUSED(q[0].context = -1, "after -1");
 	REFUSED((q[0].tokens = LLAMA_TOKENS + 1, q[0].blocks = 11), "160 in all");
 	REFUSED((q[0].context = INT32_MAX, q[0].blocks = 11), "160 in all");
+	REFUSED((q[0].context = LLAMA_TOKENS - 10, q[0].blocks = 11), "160 in all");
 	REFUSED(q[0].blocks = 1, "expected 2");
 	REFUSED(block[1] = LLAMA_BLOCKS, "block 40");
 	REFUSED(block[1] = -1, "block -1");
@@ -302,6 +303,7 @@ START_TEST(steps_refused)
 	token[19] = 0;
 	REFUSED(q[0].temperature = -1, "temperature");
 	REFUSED(q[0].temperature = NAN, "temperature");
+	REFUSED(q[0].temperature = INFINITY, "temperature");
 	REFUSED(step.seqs = LLAMA_SEQS + 1, "7 sequences");
 	REFUSED((step.seqs = 2, q[0].tokens = 150, q[0].blocks = 10), "170 tokens");
 	REFUSED((step.from = 1, step.to = 3), "layers");
@@ -315,6 +317,81 @@ START_TEST(steps_refused)
 	x = llama_step(&l, &step, NULL);
 	ck_assert(isfinite(x[19 * 256]));
 	free(x);
+	llama_close(&l);
+}
+END_TEST
+
+/* A model that has room for one row of logits, and no more; pages are zeros at first. */
+START_TEST(tight)
+{
+	struct mc_llama_shape s = *tiny();
+	struct mc_llama_want want;
+	struct mc_weights *w;
+	int32_t token[LLAMA_TOKENS], block[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct mc_llama_seq q = seq_of(token, 0, LLAMA_TOKENS, block);
+	struct mc_llama_step step = {.seq = &q, .seqs = 1};
+	struct mc_err err = {0};
+	unsigned char *page;
+	struct mc_kv_layout layout;
+
+	mc_weights_seeded(&w, SEED);
+	llama_prompt(&s, 6, token, LLAMA_TOKENS);
+	for (int wide = 0; wide < 2; wide++) { /* the network's rows are the widest; attention's are */
+		struct llama_rig l = {0};
+		double *exact, bound;
+		float *got;
+
+		s.ffn = wide ? 512 : 192;
+		llama_want(_i, &s, 1, &want);
+		want.max_logits = want.max_seqs = 1;
+		l = (struct llama_rig){.be = want.backend, .dtype = want.dtype, .shape = s};
+		ck_assert_int_eq(mc_llama_open(&l.m, &want, w, &err), 0);
+		mc_llama_pool(l.m, 0, &layout);
+		page = malloc(mc_kv_block_bytes(&layout));
+		get_block(&l, 0, LLAMA_BLOCKS - 1, page);
+		for (size_t i = 0; i < mc_kv_block_bytes(&layout); i++)
+			ck_assert_int_eq(page[i], 0);
+		free(page);
+		q.logits = MC_LLAMA_ALL;
+		err = (struct mc_err){0};
+		ck_assert_int_eq(mc_llama_step(l.m, &step, NULL, &err), MC_USAGE);
+		ck_assert_msg(strstr(err.text, "160 rows of logits"), "%s", err.text);
+		err = (struct mc_err){0};
+		q.logits = MC_LLAMA_LAST;
+		got = llama_step(&l, &step, NULL);
+		exact = llama_naive(&l, SEED, token, LLAMA_TOKENS);
+		bound = llama_bound(&l, llama_rms(exact, LLAMA_TOKENS * 256));
+		for (size_t i = 0; i < 256; i++)
+			rig_close_to(got[i], exact[(LLAMA_TOKENS - 1) * 256 + i], bound, "logits", i);
+		free(got);
+		free(exact);
+		llama_close(&l);
+	}
+	mc_weights_close(w);
+}
+END_TEST
+
+/* Matrices larger than the piece of memory that they pass through. */
+START_TEST(large_matrix)
+{
+	struct mc_llama_shape s = *tiny();
+	struct llama_rig l;
+	int32_t token[] = {81000, 3}, block[] = {0};
+	struct mc_llama_seq q = seq_of(token, 0, 2, block);
+	double *exact, bound;
+	float *got;
+
+	s.layers = 1;
+	s.vocab = 81920;
+	s.tied = true;
+	llama_open(&l, _i, &s, 1, SEED);
+	got = llama_one(&l, &q);
+	exact = llama_naive(&l, SEED, token, 2);
+	bound = llama_bound(&l, llama_rms(exact, 2 * 81920));
+	for (size_t i = 0; i < 2 * 81920; i++)
+		rig_close_to(got[i], exact[i], bound, "logits", i);
+	free(got);
+	free(exact);
 	llama_close(&l);
 }
 END_TEST
@@ -383,6 +460,8 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, moved_kv_goes_on, 0, rig_count());
 	tcase_add_loop_test(t, sampling, 0, rig_count());
 	tcase_add_loop_test(t, steps_refused, 0, rig_count());
+	tcase_add_loop_test(t, tight, 0, rig_count());
+	tcase_add_loop_test(t, large_matrix, 0, rig_count() > 0);
 	tcase_add_loop_test(t, models_refused, 0, rig_count());
 	suite_add_tcase(s, t);
 	return s;

@@ -387,6 +387,38 @@ START_TEST(drawn_again)
 }
 END_TEST
 
+/* Of two tokens that drew the same number, and no other a larger one, the lower. */
+START_TEST(drawn_ties)
+{
+	enum { VOCAB = 4096 };
+	struct rows s;
+	struct rig r;
+	int ties = 0, first = 0;
+
+	if (!opened(&r, _i))
+		return;
+	rows_init(&s, 1, VOCAB, 0);
+	memset(row_of(&s, 0), 0, VOCAB * sizeof(float));
+	s.temperature[0] = 1;
+	while (ties < 2) { /* some two thousand seeds */
+		float most = 0;
+
+		s.seed[0]++;
+		for (int t = 0; t < VOCAB; t++) {
+			float u = mc_sample_uniform(s.seed[0], t);
+
+			ties = u > most ? 1 : ties + (u == most);
+			first = u > most ? t : first;
+			most = u > most ? u : most;
+		}
+	}
+	rows_run(&s, &r);
+	ck_assert_int_eq(s.token[0], first);
+	rows_fini(&s);
+	rig_close(&r);
+}
+END_TEST
+
 START_TEST(no_rows)
 {
 	struct rows s;
@@ -414,6 +446,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, drawn_softmax, 0, rig_count());
 	tcase_add_loop_test(t, drawn_independent, 0, rig_count());
 	tcase_add_loop_test(t, drawn_again, 0, rig_count());
+	tcase_add_loop_test(t, drawn_ties, 0, rig_count());
 	tcase_add_loop_test(t, no_rows, 0, rig_count());
 	suite_add_tcase(s, t);
 	return s;
