@@ -1,5 +1,5 @@
 # Commands: one file cmd_NAME.c defining mc_command_NAME, its name here and the file below, both sorted.
-CLI_COMMANDS = capacity compare config fit help list run trace
+CLI_COMMANDS = capacity compare config fit help list predict run trace
 bin_PROGRAMS += mooncake
 mooncake_SOURCES = \
 	%D%/across.c %D%/across.h \
@@ -10,6 +10,7 @@ mooncake_SOURCES = \
 	%D%/cmd_fit.c \
 	%D%/cmd_help.c \
 	%D%/cmd_list.c \
+	%D%/cmd_predict.c \
 	%D%/cmd_run.c \
 	%D%/cmd_trace.c \
 	%D%/command.c %D%/command.h \

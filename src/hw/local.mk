@@ -6,6 +6,7 @@ libmooncake_a_SOURCES += \
 	%D%/operator.c %D%/operator.h \
 	%D%/operators.c %D%/operators.h \
 	%D%/opsamples.c %D%/opsamples.h \
+	%D%/optime.c %D%/optime.h \
 	%D%/profile.c %D%/profile.h
 
 # Holds the folder of the profiles, which another --prefix moves.

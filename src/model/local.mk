@@ -1,4 +1,5 @@
 libmooncake_a_SOURCES += \
+	%D%/compose.c %D%/compose.h \
 	%D%/config.c \
 	%D%/cost.c %D%/cost.h \
 	%D%/mixed.h \

@@ -13,6 +13,7 @@ UNIT_TESTS = \
 	%D%/test_cluster_edges \
 	%D%/test_cluster_net \
 	%D%/test_cluster_order \
+	%D%/test_compose \
 	%D%/test_conf \
 	%D%/test_conf_load \
 	%D%/test_cost \
@@ -43,6 +44,7 @@ UNIT_TESTS = \
 	%D%/test_mixed \
 	%D%/test_operators \
 	%D%/test_opsamples \
+	%D%/test_optime \
 	%D%/test_order \
 	%D%/test_out \
 	%D%/test_outage \
@@ -87,4 +89,4 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mc_cluster_report -Wl,--wrap=mc_cluster_sample -Wl,--wrap=mc_conductor_decide
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/coupled_naive.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/coupled_naive.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/operators_made.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
