@@ -12,7 +12,7 @@
 #include "model/roofline.h"
 
 static const char usage[] =
-    "usage: mooncake fit SAMPLES.csv --hardware PROFILE [-o FILE] [--name NAME] [--date DATE]\n"
+    "usage: mooncake fit SAMPLES.csv... --hardware PROFILE [-o FILE] [--name NAME] [--date DATE]\n"
     "       mooncake fit import FORMAT TABLE...   published tables to samples; see mooncake fit import "
     "--help\n"
     "\n"
@@ -30,10 +30,19 @@ static const char usage[] =
     "  kind,total_tokens,cached_tokens,batch,iterations,seconds\n"
     "  prefill,8192,7782,1,1,0.13514   prompt of 8,192 tokens, 7,782 of them cached\n"
     "  decode,8192,0,1,128,3.3949      128 iterations from a context of 8,192 tokens\n"
-    "At least prompts of three lengths, cached ones of two, and decodes at two contexts; batch 1.\n";
+    "At least prompts of three lengths, cached ones of two, and decodes at two contexts; batch 1.\n"
+    "\n"
+    "Files of samples of operators (mooncake-samples(5)), several if they are of one dtype, give the\n"
+    "profile's operators instead: for each operator and shape a curve that rises, never below the "
+    "hardware's\n"
+    "bound, with its error on points that it did not see. Flagged samples and outliers are left out and\n"
+    "counted.\n";
 
 struct fit_options {
 	const char *samples, *hardware, *output, *name, *date;
+	char **files; /* all of them, the first is samples */
+	int n;
+	bool operators; /* samples of operators, rather than of prefill and decode */
 };
 
 /* The hardware file is checked as a profile, and kept as it was written, units and all. */
@@ -133,13 +142,21 @@ static int fit_profile(const struct fit_options *o, struct mc_err *err)
 
 	if (rc)
 		return rc;
+	fit_name(name, o, &hw);
+	if (o->operators) {
+		const struct mc_fit_cli c = {o->files, o->n, o->output, name, o->date};
+
+		rc = mc_fit_cli_operators(&c, &hw, root, err);
+		json_decref(root);
+		mc_profile_fini(&hw);
+		return rc;
+	}
 	rc = mc_samples_read(&s, o->samples, err);
 	if (!rc) {
 		rc = mc_fit_samples(&f, &s, &hw, err);
 		if (rc)
 			mc_err_at(err, o->samples, 0, 0, NULL);
 		if (!rc) {
-			fit_name(name, o, &hw);
 			text = mc_fit_profile_text(&f, &s, root, name, o->date);
 			rc = fit_check(text, o, &s, &f, err);
 			free(text);
@@ -178,12 +195,16 @@ static int fit_run(int argc, char **argv)
 	}
 	if (c == MC_ARGS_STOP)
 		return a.rc;
-	if (!mc_args_operands(&a, 1, 1, "one file of samples"))
+	o.operators = a.argc > 0 && mc_fit_cli_is_operators(a.argv[0]);
+	if (!mc_args_operands(&a, 1, o.operators ? 1000 : 1,
+			      o.operators ? "files of samples" : "one file of samples"))
 		return a.rc;
 	if (!o.hardware)
 		return mc_cli_misuse(
 		    "fit: --hardware is missing; it names the profile that says what the node is");
 	o.samples = a.argv[0];
+	o.files = a.argv;
+	o.n = a.argc;
 	return fit_profile(&o, &err) ? mc_cli_error(&err) : MC_OK;
 }
 

@@ -16,6 +16,7 @@ mooncake_SOURCES = \
 	%D%/command.c %D%/command.h \
 	%D%/fit_cli.h \
 	%D%/fit_import.c \
+	%D%/fit_operators.c \
 	%D%/main.c \
 	%D%/output.c %D%/output.h \
 	%D%/side.c %D%/side.h \

@@ -20,10 +20,15 @@ libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/fit.c %D%/fit.h \
 	%D%/import.c %D%/import.h \
 	%D%/import_layer.c \
+	%D%/opfit.c %D%/opfit.h \
+	%D%/opfit_curve.c \
+	%D%/opfit_text.c \
+	%D%/opgrid.c %D%/opgrid.h \
 	%D%/profile_text.c \
 	%D%/samples.c %D%/samples.h \
 	%D%/suspects.c %D%/suspects.h \
-	%D%/table.c %D%/table.h
+	%D%/table.c %D%/table.h \
+	%D%/text.h
 nodist_libmooncake_a_SOURCES += %D%/import_registry.c
 CLEANFILES += %D%/import_registry.c
 %D%/import_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh

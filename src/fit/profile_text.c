@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "fit/fit.h"
+#include "fit/text.h"
 
 #define WIDTH 132
 #define REALS JSON_REAL_PRECISION(9) /* values have at most 7 digits, so they print as they are */
@@ -18,7 +19,7 @@ static const char batch_growth[] = "not measured: from operation counts. An iter
 				   "batch 1, where b is prefill.b_s_per_token (the operations that prefill "
 				   "achieves) and floor is the weights "
 				   "over the memory bandwidth that s_per_context_token shows";
-static json_t *number(double v, int digits)
+json_t *mc_fit_number(double v, int digits)
 {
 	char text[40];
 
@@ -57,11 +58,12 @@ static json_t *points(const struct mc_fit *f, const struct mc_samples *s, bool d
 
 		if (p->decode != decode)
 			continue;
-		json_array_append_new(
-		    list, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "total", (json_int_t)p->total, "cached",
-				    (json_int_t)p->cached, "iterations", (json_int_t)p->iterations,
-				    "measured_s", number(p->seconds, 7), "fitted_s", number(fitted, 5),
-				    "error_percent", number(100 * (fitted / p->seconds - 1), 3)));
+		json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o}", "total",
+						      (json_int_t)p->total, "cached", (json_int_t)p->cached,
+						      "iterations", (json_int_t)p->iterations, "measured_s",
+						      mc_fit_number(p->seconds, 7), "fitted_s",
+						      mc_fit_number(fitted, 5), "error_percent",
+						      mc_fit_number(100 * (fitted / p->seconds - 1), 3)));
 	}
 	return list;
 }
@@ -103,8 +105,9 @@ static json_t *entry(const struct mc_fit *f, const struct mc_samples *s)
 	    o, "decode",
 	    json_pack("{s:f, s:f}", "base_s", f->decode[0], "s_per_context_token", f->decode[1]));
 	json_object_set_new(o, "error",
-			    json_pack("{s:o, s:o}", "prefill_max_ratio", number(f->prefill_error_ratio, 4),
-				      "decode_max_ratio", number(f->decode_error_ratio, 4)));
+			    json_pack("{s:o, s:o}", "prefill_max_ratio",
+				      mc_fit_number(f->prefill_error_ratio, 4), "decode_max_ratio",
+				      mc_fit_number(f->decode_error_ratio, 4)));
 	json_object_set_new(o, "fitted", range(&f->fitted));
 	json_object_set_new(o, "trusted", trusted(f));
 	json_object_set_new(o, "batch_growth", json_string(batch_growth));
@@ -146,12 +149,20 @@ static void print(struct mc_str *out, json_t *v, size_t depth)
 	free(line);
 }
 
+char *mc_fit_json_text(json_t *o)
+{
+	struct mc_str out = {0};
+
+	print(&out, o, 0);
+	mc_str_printf(&out, "\n");
+	return out.at;
+}
+
 char *mc_fit_profile_text(const struct mc_fit *f, const struct mc_samples *s, const json_t *hardware,
 			  const char *name, const char *date)
 {
 	json_t *o = json_object(), *measured = json_object();
-	struct mc_str out = {0};
-	char key[96];
+	char key[96], *text;
 
 	snprintf(key, sizeof key, "%s-tp%lld", s->shape.name, (long long)s->tensor_parallel);
 	json_object_update(measured, json_object_get(hardware, "measured"));
@@ -164,8 +175,9 @@ char *mc_fit_profile_text(const struct mc_fit *f, const struct mc_samples *s, co
 	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
 	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
 	json_object_set_new(o, "measured", measured);
-	print(&out, o, 0);
-	mc_str_printf(&out, "\n");
+	if (json_object_get(hardware, "operators"))
+		json_object_set(o, "operators", json_object_get(hardware, "operators"));
+	text = mc_fit_json_text(o);
 	json_decref(o);
-	return out.at;
+	return text;
 }

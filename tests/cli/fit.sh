@@ -41,4 +41,32 @@ refused "no samples" "none.csv" 2 fit "$tap_dir/none.csv"
 refused "no hardware" "--hardware" 2 "$mooncake" fit "$samples" -o "$out"
 refused "unknown hardware" "b900" 2 "$mooncake" fit "$samples" -H b900 -o "$out"
 refused "nowhere to write" "none/x.json" 1 "$mooncake" fit "$samples" -H "$node" -o "$tap_dir/none/x.json"
+
+# Samples of operators.
+awk 'BEGIN {
+	print "# mooncake-samples: 1.0\n# device: d\n# dtype: bf16\n# date: 2026-02-03\n# source: made up"
+	print "op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,seconds,spread_ratio,repeats,flag"
+	for (m = 1; m <= 8192; m *= 2)
+		printf "gemm,%d,,,8192,1024,,,,,,,%.6g,,1,%s\n", m, 2e-5 + 8e-8 * m, m == 64 ? "dip" : ""
+	for (m = 1; m <= 4096; m *= 2)
+		printf "norm,%d,,,8192,,,,,,,,%.6g,,1,\n", m, 4e-6 + 4e-8 * m
+}' >"$tap_dir/ops.csv"
+grep -v norm "$tap_dir/ops.csv" >"$tap_dir/gemm.csv"
+grep -v gemm "$tap_dir/ops.csv" >"$tap_dir/norm.csv"
+"$mooncake" fit "$tap_dir/ops.csv" -H "$node" -o "$out" >"$tap_dir/stdout" 2>"$tap_dir/stderr"
+speaks "samples of operators give curves" '"op": "norm"' cat "$out"
+speaks "and their errors" 'gemm                   13       1 ' cat "$tap_dir/stdout"
+silent "nothing on stderr" cat "$tap_dir/stderr"
+"$mooncake" fit "$tap_dir/norm.csv" "$tap_dir/gemm.csv" -H "$node" -n a800-x8 >"$tap_dir/piped" 2>/dev/null
+silent "two files of them are one" cmp "$tap_dir/piped" "$out"
+"$mooncake" fit "$samples" -H "$out" -o "$tap_dir/both.json" >/dev/null
+speaks "either kind keeps the other" '"operators"' cat "$tap_dir/both.json"
+"$mooncake" fit "$tap_dir/ops.csv" -H "$want" -n both -o "$tap_dir/both.json" >/dev/null
+speaks "in both directions" '"llama3-70b-tp8"' cat "$tap_dir/both.json"
+sed 's/bf16/f32/' "$tap_dir/norm.csv" >"$tap_dir/f32.csv"
+refused "files of two types" "one dtype" 2 fit "$tap_dir/gemm.csv" "$tap_dir/f32.csv"
+cp "$samples" "$tap_dir/fit.csv"
+refused "files of two kinds" "fit.csv" 2 fit "$tap_dir/gemm.csv" "$tap_dir/fit.csv"
+sed 's/,[0-9.e-]*,,1,/,1e-9,,1,/' "$tap_dir/norm.csv" >"$tap_dir/fast.csv"
+refused "all faster than the hardware" "no sample is left" 2 fit "$tap_dir/fast.csv"
 tap_done

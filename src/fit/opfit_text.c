@@ -1,0 +1,102 @@
+/* Fitted curves as the "operators" section of a profile. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fit/opfit.h"
+#include "fit/text.h"
+
+/* A curve's times are held against the hardware's bound to five digits. */
+#define TIME_DIGITS 6
+
+static json_t *times(const struct mc_curve *c)
+{
+	json_t *list = json_array();
+	size_t n = 1;
+
+	for (int a = 0; a < c->axes; a++)
+		n *= c->n[a];
+	for (size_t i = 0; i < n; i++) {
+		struct mc_op_point p = c->fixed;
+		double work_s;
+
+		for (size_t a = (size_t)c->axes, rest = i; a-- > 0; rest /= c->n[a])
+			p.dim[c->dim[a]] = (int64_t)c->at[a][rest % c->n[a]];
+		work_s = c->over_work ? mc_op_work_s(&p, &c->limits, c->element_bytes) : 1;
+		json_array_append_new(list, mc_fit_number(exp(c->log_s[i]) * work_s, TIME_DIGITS));
+	}
+	return list;
+}
+
+static json_t *error(const struct mc_curve_error *e)
+{
+	return json_pack("{s:I, s:o, s:o, s:o, s:s}", "points", (json_int_t)e->points, "median",
+			 mc_fit_number(e->median, 3), "p95", mc_fit_number(e->p95, 3), "worst",
+			 mc_fit_number(e->worst, 3), "worst_at", e->worst_at);
+}
+
+static json_t *curve(const struct mc_opfit_curve *f)
+{
+	const struct mc_curve *c = &f->curve;
+	json_t *fixed = json_object(), *axes = json_array(), *o;
+
+	for (int d = 0; d < MC_DIMS; d++)
+		if (c->fixed.dim[d])
+			json_object_set_new(fixed, mc_dim_names[d],
+					    json_integer((json_int_t)c->fixed.dim[d]));
+	for (int a = 0; a < c->axes; a++) {
+		json_t *at = json_array();
+
+		for (size_t i = 0; i < c->n[a]; i++)
+			json_array_append_new(at, json_integer((json_int_t)c->at[a][i]));
+		json_array_append_new(axes,
+				      json_pack("{s:s, s:o}", "dim", mc_dim_names[c->dim[a]], "at", at));
+	}
+	o = json_pack("{s:s, s:o, s:o, s:o, s:s}", "op", mc_op_names[c->fixed.op], "fixed", fixed, "axes",
+		      axes, "seconds", times(c), "between", c->over_work ? "work" : "seconds");
+	if (c->error.points)
+		json_object_set_new(o, "error", error(&c->error));
+	json_object_set_new(o, "source",
+			    f->filled
+				? json_sprintf("%zu points, %zu outliers left out; %zu knots that "
+					       "nobody measured, from those around them",
+					       f->points, f->outliers, f->filled)
+				: json_sprintf("%zu points, %zu outliers left out", f->points, f->outliers));
+	return o;
+}
+
+json_t *mc_opfit_section(const struct mc_opfit *f)
+{
+	json_t *o = json_object(), *curves = json_array();
+
+	for (size_t i = 0; i < f->n; i++)
+		json_array_append_new(curves, curve(&f->at[i]));
+	json_object_set_new(o, "device", json_string(*f->device ? f->device : "not said"));
+	json_object_set_new(o, "software", json_string(f->software));
+	json_object_set_new(o, "dtype", json_string(f->dtype));
+	json_object_set_new(o, "date", json_string(*f->date ? f->date : "not said"));
+	json_object_set_new(o, "source", json_string(*f->source ? f->source : "not said"));
+	json_object_set_new(o, "curves", curves);
+	return o;
+}
+
+char *mc_opfit_profile_text(const struct mc_opfit *f, const json_t *hardware, const char *name,
+			    const char *date)
+{
+	json_t *o = json_object(), *measured = json_object_get(hardware, "measured");
+	char *text;
+
+	json_object_set_new(o, "schema", json_string("1.0"));
+	json_object_set_new(o, "name", json_string(name));
+	json_object_set_new(o, "date", json_string(date ? date : f->date));
+	json_object_set_new(o, "source",
+			    json_string("hardware as stated there; operators by 'mooncake fit'"));
+	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
+	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
+	if (measured)
+		json_object_set(o, "measured", measured);
+	json_object_set_new(o, "operators", mc_opfit_section(f));
+	text = mc_fit_json_text(o);
+	json_decref(o);
+	return text;
+}
