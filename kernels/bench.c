@@ -2,6 +2,7 @@
  * kernels/bench: times the operators of a backend, each beside the least time that the device's peak and
  * bandwidth allow. It prints figures and judges none.
  */
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,7 @@ static int measure(struct mc_bench *b, struct mc_bench_options *o)
 	b->planning = true;
 	run_all(b);
 	b->planning = false;
+	assert(b->need <= (size_t)o->memory);
 	if (b->need < limits_need(o))
 		b->need = limits_need(o);
 	if (b->failed || (rc = mc_bench_memory(b)))

@@ -181,7 +181,7 @@ bool mc_bench_begin(struct mc_bench *b, struct mc_bench_case *c)
 	c->copies = why ? 0 : copies(b, c);
 	c->cached = mc_bench_cached(b, c->copies * fmin((double)c->bytes, c->work.bytes));
 	if (b->planning) {
-		size_t need = (size_t)c->copies * c->bytes + c->shared;
+		size_t need = why ? 0 : (size_t)c->copies * c->bytes + c->shared;
 
 		b->cases++;
 		b->need = need > b->need ? need : b->need;
