@@ -72,6 +72,14 @@ _mooncake()
 		COMPREPLY=($(compgen -W "$(_mooncake_keys "$program")" -- "$cur"))
 		return
 		;;
+	-H | --hardware)
+		COMPREPLY=($(compgen -f -W "$(_mooncake_names "$program" profiles)" -- "$cur"))
+		return
+		;;
+	--model)
+		COMPREPLY=($(compgen -f -W "$(_mooncake_names "$program" models)" -- "$cur"))
+		return
+		;;
 	-m | --metric)
 		COMPREPLY=($(compgen -W "$(_mooncake_metrics "$program")" -- "$cur"))
 		return

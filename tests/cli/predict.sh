@@ -47,6 +47,12 @@ speaks 'points stand beside what was measured' 'step 16x1 after 2047: ' cat "$ta
 speaks 'and how far they are' 'measured 0.07 s, -' cat "$tap_dir/out"
 speaks 'flagged points are left out' 1 grep -c measured "$tap_dir/out"
 
+# Whole times fitted for the same node leave its operators as they are.
+predict --decode 16x2048 --format csv >"$tap_dir/out"
+"$mooncake" fit "$MC_SRCDIR/calib/samples/a800-x8-fast25-fig14.csv" --hardware "$profile" -o "$tap_dir/both.json" >/dev/null
+"$mooncake" predict --hardware "$tap_dir/both.json" --model llama3-70b -t 8 --decode 16x2048 --format csv >"$tap_dir/again"
+silent 'fit keeps the operators of a profile' cmp "$tap_dir/out" "$tap_dir/again"
+
 refused 'an operator without a curve is named' 'attention_prefill of rows 100, context 0' 2 predict --prefill 100
 refused 'a profile without operators' 'operators: ' 2 "$mooncake" predict --hardware "$node" --model llama3-70b -d 1x1
 refused 'nothing to predict' 'nothing to predict' 2 predict
