@@ -84,10 +84,6 @@ for line in 'measured: product' 'floor: the larger' 'bar: gemm beside a plain CB
 	fi
 done
 
-# What is left out takes no memory: its scratch alone would be 140 GB.
-said 'a case that is left out takes no memory' 'batch 4096, context 1048576' short --op attention_decode --model llama3-70b \
-	--batch 1,4096 --context 16,1048576
-
 # The permission to link CUDA is not GSL's to give.
 if command -v ldd >/dev/null; then
 	silent 'no GSL in a program that may link CUDA' sh -c 'ldd "$1" | grep gsl; :' sh "$bench"

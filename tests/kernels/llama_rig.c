@@ -112,6 +112,21 @@ float *llama_one(struct llama_rig *l, const struct mc_llama_seq *seq)
 	return llama_step(l, &step, NULL);
 }
 
+const struct mc_llama_shape *llama_tiny(void)
+{
+	return mc_llama_shape_find("tiny", NULL);
+}
+
+struct mc_llama_seq llama_seq(const int32_t *token, int context, int n, const int32_t *block)
+{
+	return (struct mc_llama_seq){.token = token + context,
+				     .tokens = n,
+				     .context = context,
+				     .block = block,
+				     .blocks = (context + n + LLAMA_BLOCK - 1) / LLAMA_BLOCK,
+				     .logits = MC_LLAMA_ALL};
+}
+
 void llama_prompt(const struct mc_llama_shape *s, uint64_t seed, int32_t *token, int n)
 {
 	struct rig_random g = {seed};

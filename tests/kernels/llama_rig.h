@@ -28,6 +28,10 @@ float *llama_step(struct llama_rig *l, struct mc_llama_step *step, int32_t *toke
 /* One sequence. */
 float *llama_one(struct llama_rig *l, const struct mc_llama_seq *seq);
 
+/* The shape "tiny". */
+const struct mc_llama_shape *llama_tiny(void);
+/* n new tokens of a prompt, after `context` of them, in blocks of LLAMA_BLOCK; logits of all. */
+struct mc_llama_seq llama_seq(const int32_t *token, int context, int n, const int32_t *block);
 /* A prompt: n tokens. */
 void llama_prompt(const struct mc_llama_shape *s, uint64_t seed, int32_t *token, int n);
 /* Logits of the naive forward pass after each of n tokens, malloc'd. */

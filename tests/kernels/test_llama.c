@@ -17,25 +17,9 @@ enum { SEED = 11 };
 static const int32_t in_order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 static const int32_t elsewhere[] = {30, 12, 39, 13, 20, 11, 10, 38, 19, 31};
 
-static const struct mc_llama_shape *tiny(void)
-{
-	return mc_llama_shape_find("tiny", NULL);
-}
-
-/* n new tokens of a prompt, after those before. */
-static struct mc_llama_seq part_of(const int32_t *token, int context, int n, const int32_t *block)
-{
-	return (struct mc_llama_seq){.token = token + context,
-				     .tokens = n,
-				     .context = context,
-				     .block = block,
-				     .blocks = (context + n + LLAMA_BLOCK - 1) / LLAMA_BLOCK,
-				     .logits = MC_LLAMA_ALL};
-}
-
 static float *run_part(struct llama_rig *l, const int32_t *token, int context, int n, const int32_t *block)
 {
-	struct mc_llama_seq q = part_of(token, context, n, block);
+	struct mc_llama_seq q = llama_seq(token, context, n, block);
 
 	return llama_one(l, &q);
 }
@@ -87,7 +71,7 @@ static void against_naive(const struct mc_llama_shape *s, int pair, int n)
 
 START_TEST(equals_naive)
 {
-	struct mc_llama_shape s = *tiny();
+	struct mc_llama_shape s = *llama_tiny();
 
 	against_naive(&s, _i, 75);
 	against_naive(&s, _i, 1);
@@ -106,7 +90,7 @@ END_TEST
  */
 START_TEST(bound_is_tight)
 {
-	struct mc_llama_shape s = *tiny(), other = s;
+	struct mc_llama_shape s = *llama_tiny(), other = s;
 	struct llama_rig l;
 	int32_t token[40];
 	double *a, *b, most = 0;
@@ -134,8 +118,8 @@ START_TEST(chunks_equal_whole)
 	float *whole, *part;
 	int at = 0;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
-	llama_prompt(tiny(), 2, token, 75);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
+	llama_prompt(llama_tiny(), 2, token, 75);
 	whole = run_part(&l, token, 0, 75, in_order);
 	for (int i = 0; i < 4; at += chunk[i++]) {
 		part = run_part(&l, token, at, chunk[i], elsewhere);
@@ -154,9 +138,9 @@ START_TEST(prefix_equals_recomputing)
 	int32_t first[70], second[70], shared[5];
 	float *whole, *rest;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
-	llama_prompt(tiny(), 3, first, 70);
-	llama_prompt(tiny(), 4, second, 70);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
+	llama_prompt(llama_tiny(), 3, first, 70);
+	llama_prompt(llama_tiny(), 4, second, 70);
 	memcpy(second, first, 48 * sizeof *first);
 	free(run_part(&l, first, 0, 70, in_order));
 	memcpy(shared, in_order, 3 * sizeof *shared);
@@ -188,10 +172,10 @@ START_TEST(decode_continues_prefill)
 	float *step[64] = {0}, *whole;
 	double *want;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
-	llama_prompt(tiny(), 5, token, 40);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
+	llama_prompt(llama_tiny(), 5, token, 40);
 	for (int at = 40; at < 64; at++) {
-		struct mc_llama_seq q = part_of(token, at == 40 ? 0 : at - 1, at == 40 ? 40 : 1, elsewhere);
+		struct mc_llama_seq q = llama_seq(token, at == 40 ? 0 : at - 1, at == 40 ? 40 : 1, elsewhere);
 		struct mc_llama_step s = {.seq = &q, .seqs = 1};
 		int32_t next;
 
@@ -225,16 +209,16 @@ START_TEST(mixed_equals_separate)
 	int32_t prompt[5][101], block[5][7], next[80], drawn[70];
 	float *alone[5], *all;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
 	for (int i = 0; i < 5; i++) {
 		struct mc_llama_step one = {.seq = &seq[i], .seqs = 1};
 
 		for (int b = 0; b < 7; b++)
 			block[i][b] = (7 * (7 * i + b) + 3) % LLAMA_BLOCKS;
-		llama_prompt(tiny(), (uint64_t)(20 + i), prompt[i], 101);
+		llama_prompt(llama_tiny(), (uint64_t)(20 + i), prompt[i], 101);
 		if (context[i])
 			free(run_part(&l, prompt[i], 0, context[i], block[i]));
-		seq[i] = part_of(prompt[i], context[i], tokens[i], block[i]);
+		seq[i] = llama_seq(prompt[i], context[i], tokens[i], block[i]);
 		seq[i].temperature = i ? 0 : 50; /* the first one's are nearly uniform */
 		alone[i] = llama_step(&l, &one, i ? next : drawn);
 	}
@@ -264,9 +248,9 @@ START_TEST(same_bits)
 	int32_t token[75];
 	float *a, *b;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
-	llama_open(&other, _i, tiny(), 1, SEED + 1);
-	llama_prompt(tiny(), 6, token, 75);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
+	llama_open(&other, _i, llama_tiny(), 1, SEED + 1);
+	llama_prompt(llama_tiny(), 6, token, 75);
 	a = run_part(&l, token, 0, 75, in_order);
 	b = run_part(&l, token, 0, 75, elsewhere);
 	ck_assert(same(&l, a, b, 75));
@@ -295,14 +279,14 @@ static void queued_on(int pair, int ranks)
 	struct mc_llama_result out[5];
 	int32_t token[45], want[5];
 
-	llama_open(&l, pair, tiny(), ranks, SEED);
-	llama_prompt(tiny(), 7, token, 45);
+	llama_open(&l, pair, llama_tiny(), ranks, SEED);
+	llama_prompt(llama_tiny(), 7, token, 45);
 	for (int round = 0; round < 4; round++) {
 		const int32_t *block = round ? elsewhere + 3 * (round - 1) : in_order;
 
 		free(run_part(&l, token, 0, 40, block));
 		for (int i = 0; i < 5; i++) {
-			q = part_of(token, 40 + i, 1, block);
+			q = llama_seq(token, 40 + i, 1, block);
 			q.temperature = 2;
 			if (round)
 				ck_assert_int_eq(mc_llama_step(l.m, &step, &out[i], NULL), 0);
@@ -332,10 +316,10 @@ START_TEST(cut_in_layers)
 	int32_t token[45];
 	float *whole, *cut;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
-	llama_prompt(tiny(), 7, token, 45);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
+	llama_prompt(llama_tiny(), 7, token, 45);
 	whole = run_part(&l, token, 0, 45, in_order);
-	q = part_of(token, 0, 45, in_order);
+	q = llama_seq(token, 0, 45, in_order);
 	step.from = 0, step.to = 1;
 	ck_assert_ptr_null(llama_step(&l, &step, NULL));
 	ck_assert_int_eq(q.row, -1);

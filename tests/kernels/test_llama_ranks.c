@@ -9,21 +9,6 @@
 
 enum { SEED = 12 };
 
-static const struct mc_llama_shape *tiny(void)
-{
-	return mc_llama_shape_find("tiny", NULL);
-}
-
-static struct mc_llama_seq seq_of(const int32_t *token, int context, int n, const int32_t *block)
-{
-	return (struct mc_llama_seq){.token = token + context,
-				     .tokens = n,
-				     .context = context,
-				     .block = block,
-				     .blocks = (context + n + LLAMA_BLOCK - 1) / LLAMA_BLOCK,
-				     .logits = MC_LLAMA_ALL};
-}
-
 /* Prefill, then a mixed batch. Returns logits of [39 + 2] rows. */
 static float *some_steps(struct llama_rig *l)
 {
@@ -33,13 +18,13 @@ static float *some_steps(struct llama_rig *l)
 	struct mc_llama_step step = {.seq = q, .seqs = 2};
 	float *a, *b;
 
-	llama_prompt(tiny(), 1, token[0], 40);
-	llama_prompt(tiny(), 2, token[1], 40);
-	q[0] = seq_of(token[0], 0, 20, block[0]);
-	q[1] = seq_of(token[1], 0, 19, block[1]);
+	llama_prompt(llama_tiny(), 1, token[0], 40);
+	llama_prompt(llama_tiny(), 2, token[1], 40);
+	q[0] = llama_seq(token[0], 0, 20, block[0]);
+	q[1] = llama_seq(token[1], 0, 19, block[1]);
 	a = llama_step(l, &step, NULL);
-	q[0] = seq_of(token[0], 20, 1, block[0]);
-	q[1] = seq_of(token[1], 19, 6, block[1]);
+	q[0] = llama_seq(token[0], 20, 1, block[0]);
+	q[1] = llama_seq(token[1], 19, 6, block[1]);
 	q[1].logits = MC_LLAMA_LAST;
 	b = llama_step(l, &step, NULL);
 	a = realloc(a, 41 * 256 * sizeof *a);
@@ -51,14 +36,14 @@ static float *some_steps(struct llama_rig *l)
 /* Ranks add up their parts in another order, and round each: within the bound of one. */
 START_TEST(ranks_equal_one)
 {
-	struct mc_llama_shape tied = *tiny();
+	struct mc_llama_shape tied = *llama_tiny();
 	double x[41 * 256], bound;
 	struct llama_rig l;
 	float *one, *many;
 
 	tied.tied = true;
 	for (int variant = 0; variant < 2; variant++) {
-		const struct mc_llama_shape *s = variant ? &tied : tiny();
+		const struct mc_llama_shape *s = variant ? &tied : llama_tiny();
 
 		llama_open(&l, _i, s, 1, SEED);
 		one = some_steps(&l);
@@ -132,22 +117,22 @@ static void get_block(struct llama_rig *l, int rank, int block, void *to)
 START_TEST(hooks_in_order)
 {
 	struct llama_rig l;
-	int32_t token[20], block[] = {5, 6};
-	struct mc_llama_seq q = seq_of(token, 0, 20, block);
+	int32_t token[20] = {0}, block[] = {5, 6};
+	struct mc_llama_seq q = llama_seq(token, 0, 20, block);
 	struct mc_llama_step step = {.seq = &q, .seqs = 1, .hooks = {.need = need, .ready = ready}};
 	struct mc_kv_layout layout;
 	struct heard h = {.l = &l};
 	unsigned char *whole;
 	size_t bytes;
 
-	llama_open(&l, _i, tiny(), llama_has_ranks(_i, 2) ? 2 : 1, SEED);
+	llama_open(&l, _i, llama_tiny(), llama_has_ranks(_i, 2) ? 2 : 1, SEED);
 	h.rank = llama_has_ranks(_i, 2);
 	mc_llama_pool(l.m, h.rank, &layout);
 	bytes = mc_kv_block_bytes(&layout);
 	h.keep = malloc(bytes);
 	whole = malloc(bytes);
 	step.hooks.arg = &h;
-	llama_prompt(tiny(), 3, token, 20);
+	llama_prompt(llama_tiny(), 3, token, 20);
 	free(llama_step(&l, &step, NULL));
 	ck_assert_int_eq(h.n, 4);
 	ck_assert(h.call[0] == 0 && h.call[1] == 100 && h.call[2] == 1 && h.call[3] == 101);
@@ -197,10 +182,10 @@ START_TEST(moved_kv_goes_on)
 	struct late late = {&to, {0}, there};
 	float *stayed, *moved;
 
-	llama_open(&from, _i, tiny(), 1, SEED);
-	llama_open(&to, _i, tiny(), 1, SEED);
-	llama_prompt(tiny(), 4, token, 28);
-	q = seq_of(token, 0, 26, here);
+	llama_open(&from, _i, llama_tiny(), 1, SEED);
+	llama_open(&to, _i, llama_tiny(), 1, SEED);
+	llama_prompt(llama_tiny(), 4, token, 28);
+	q = llama_seq(token, 0, 26, here);
 	free(llama_step(&from, &step, NULL));
 	mc_llama_pool(from.m, 0, &layout);
 	for (int b = 0; b < 2; b++) {
@@ -209,10 +194,10 @@ START_TEST(moved_kv_goes_on)
 		get_block(&from, 0, here[b], block[b]);
 	}
 	for (int at = 26; at < 28; at++) {
-		q = seq_of(token, at, 1, here);
+		q = llama_seq(token, at, 1, here);
 		step.hooks = (struct mc_llama_hooks){0};
 		stayed = llama_step(&from, &step, NULL);
-		q = seq_of(token, at, 1, there);
+		q = llama_seq(token, at, 1, there);
 		if (at == 26)
 			step.hooks = (struct mc_llama_hooks){.need = bring, .arg = &late};
 		moved = llama_step(&to, &step, NULL);
@@ -236,14 +221,14 @@ START_TEST(sampling)
 	struct mc_llama_step step = {.seq = &q, .seqs = 1};
 	int differ = 0;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
-	llama_prompt(tiny(), 5, token, 40);
-	q = seq_of(token, 0, 40, block);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
+	llama_prompt(llama_tiny(), 5, token, 40);
+	q = llama_seq(token, 0, 40, block);
 	q.temperature = 50; /* nearly uniform: rounding of the logits changes little */
 	q.seed = 99;
 	free(llama_step(&l, &step, whole));
 	for (int n = 16; n >= 1; n -= 5) {
-		q = seq_of(token, 24, n, block);
+		q = llama_seq(token, 24, n, block);
 		q.logits = MC_LLAMA_LAST;
 		q.temperature = 50;
 		q.seed = 99;
@@ -254,7 +239,7 @@ START_TEST(sampling)
 		differ += whole[i] != whole[0];
 	ck_assert_int_gt(differ, 30);
 	/* Another seed draws others at each position, neighbours' too. */
-	q = seq_of(token, 0, 40, block);
+	q = llama_seq(token, 0, 40, block);
 	q.temperature = 50;
 	q.seed = 100;
 	free(llama_step(&l, &step, other));
@@ -272,13 +257,13 @@ START_TEST(steps_refused)
 {
 	struct llama_rig l;
 	int32_t token[LLAMA_TOKENS + 1] = {0}, block[11] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-	struct mc_llama_seq good = seq_of(token, 0, 20, block), q[LLAMA_SEQS + 1];
+	struct mc_llama_seq good = llama_seq(token, 0, 20, block), q[LLAMA_SEQS + 1];
 	struct mc_llama_step step = {.seq = q, .seqs = 1};
 	struct mc_llama_result out;
 	struct mc_err err;
 	float *x;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
 #define REFUSED(change, why)                                                                                 \
 	do {                                                                                                 \
 		step = (struct mc_llama_step){.seq = q, .seqs = 1};                                          \
@@ -324,11 +309,11 @@ END_TEST
 /* A model that has room for one row of logits, and no more; pages are zeros at first. */
 START_TEST(tight)
 {
-	struct mc_llama_shape s = *tiny();
+	struct mc_llama_shape s = *llama_tiny();
 	struct mc_llama_want want;
 	struct mc_weights *w;
-	int32_t token[LLAMA_TOKENS], block[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-	struct mc_llama_seq q = seq_of(token, 0, LLAMA_TOKENS, block);
+	int32_t token[LLAMA_TOKENS] = {0}, block[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct mc_llama_seq q = llama_seq(token, 0, LLAMA_TOKENS, block);
 	struct mc_llama_step step = {.seq = &q, .seqs = 1};
 	struct mc_err err = {0};
 	unsigned char *page;
@@ -374,10 +359,10 @@ END_TEST
 /* Matrices larger than the piece of memory that they pass through. */
 START_TEST(large_matrix)
 {
-	struct mc_llama_shape s = *tiny();
+	struct mc_llama_shape s = *llama_tiny();
 	struct llama_rig l;
 	int32_t token[] = {81000, 3}, block[] = {0};
-	struct mc_llama_seq q = seq_of(token, 0, 2, block);
+	struct mc_llama_seq q = llama_seq(token, 0, 2, block);
 	double *exact, bound;
 	float *got;
 
@@ -404,7 +389,7 @@ START_TEST(models_refused)
 	struct mc_weights *weights;
 
 	mc_weights_seeded(&weights, 1);
-	llama_want(_i, tiny(), 1, &good);
+	llama_want(_i, llama_tiny(), 1, &good);
 #define REFUSED(change)                                                                                      \
 	do {                                                                                                 \
 		w = good;                                                                                    \

@@ -13,10 +13,7 @@
 
 enum { SEED = 21, TOKENS = 21, MANY = 400 };
 
-static const struct mc_llama_shape *tiny(void)
-{
-	return mc_llama_shape_find("tiny", NULL);
-}
+static const int32_t block[] = {7, 3};
 
 static int left(void)
 {
@@ -31,7 +28,7 @@ static int opened_after(int i, enum shim_fault kind, int error)
 	struct mc_llama *m;
 	int n = 0, rc;
 
-	llama_want(i, tiny(), 2, &want);
+	llama_want(i, llama_tiny(), 2, &want);
 	mc_weights_seeded(&w, SEED);
 	do {
 		struct mc_err err = {0};
@@ -57,30 +54,23 @@ START_TEST(opening)
 	ck_assert_int_eq(opened_after(_i, SHIM_EVENT, cudaErrorMemoryAllocation), 8);
 	ck_assert_int_ge(opened_after(_i, SHIM_ALLOC, cudaErrorMemoryAllocation), 13);
 	ck_assert_int_ge(opened_after(_i, SHIM_LAUNCH, cudaErrorLaunchOutOfResources), 8);
-	ck_assert_int_ge(opened_after(_i, SHIM_COPY, cudaErrorUnknown), 2 * (mc_llama_tensors(tiny()) + 1));
+	ck_assert_int_ge(opened_after(_i, SHIM_COPY, cudaErrorUnknown),
+			 2 * (mc_llama_tensors(llama_tiny()) + 1));
 }
 END_TEST
-
-static void prompt_of(struct mc_llama_seq *q, const int32_t *token)
-{
-	static const int32_t block[] = {7, 3};
-
-	*q = (struct mc_llama_seq){
-	    .token = token, .tokens = TOKENS, .block = block, .blocks = 2, .logits = MC_LLAMA_LAST};
-}
 
 /* How many calls of that kind a step makes. */
 static int stepped_after(struct llama_rig *l, enum shim_fault kind, int error)
 {
-	size_t bytes = (size_t)tiny()->vocab * sizeof(float);
+	size_t bytes = (size_t)llama_tiny()->vocab * sizeof(float);
 	int32_t token[TOKENS];
 	struct mc_llama_seq q;
 	struct mc_llama_step step = {.seq = &q, .seqs = 1};
 	float *good, *again;
 	int n = 0, rc;
 
-	llama_prompt(tiny(), 1, token, TOKENS);
-	prompt_of(&q, token);
+	llama_prompt(llama_tiny(), 1, token, TOKENS);
+	q = llama_seq(token, 0, TOKENS, block);
 	good = llama_step(l, &step, NULL);
 	do {
 		struct mc_err err = {0};
@@ -103,7 +93,7 @@ START_TEST(steps)
 {
 	struct llama_rig l;
 
-	llama_open(&l, _i, tiny(), 1, SEED);
+	llama_open(&l, _i, llama_tiny(), 1, SEED);
 	/* 2 layers of 2 norms, rope, scatter, attention, SwiGLU; an embedding before them; 2, norm and sample
 	 * after. */
 	ck_assert_int_ge(stepped_after(&l, SHIM_LAUNCH, cudaErrorLaunchOutOfResources), 2 * 6 + 1 + 4);
@@ -123,9 +113,9 @@ START_TEST(lost_rank)
 	struct mc_llama_seq q;
 	struct mc_llama_step step = {.seq = &q, .seqs = 1};
 
-	llama_open(&l, _i, tiny(), 2, SEED);
-	llama_prompt(tiny(), 1, token, TOKENS);
-	prompt_of(&q, token);
+	llama_open(&l, _i, llama_tiny(), 2, SEED);
+	llama_prompt(llama_tiny(), 1, token, TOKENS);
+	q = llama_seq(token, 0, TOKENS, block);
 	free(llama_step(&l, &step, NULL));
 	/* Both embed; both have norm, rope, scatter and attention; rank 0's sum, rank 1's. */
 	shim_fault_set(SHIM_LAUNCH, 2 + 2 * 4 + 2, cudaErrorLaunchOutOfResources);
