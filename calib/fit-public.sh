@@ -1,5 +1,5 @@
 #!/bin/sh
-# The profile a100-x8-vidur again, from public tables: calib/fit-public.sh MOONCAKE DATA [DIRECTORY]
+# The profiles a100-x8-vidur and a800-x8-vidur again, from public tables: calib/fit-public.sh MOONCAKE DATA [DIRECTORY]
 # DATA holds kernels/vidur_a100_*.csv.zst and kernels/aic_a100_vllm_*_attention.csv.zst. The same tables give the same
 # bytes in DIRECTORY (default: beside this script, in profiles/).
 set -eu
@@ -42,4 +42,27 @@ for heads in 4 8 16 32; do
 			--where num_heads=$heads --where num_key_value_heads=$((heads / 4)) --where head_dim=128
 	done
 done
-"$mooncake" fit "$work"/*.csv --hardware a100-x8-analytic --output "$to/a100-x8-vidur.json"
+fit() { "$mooncake" fit "$work"/*.csv --hardware "$work/$1.json" --output "$to/$1.json"; }
+cp "$here/profiles/a100-x8-analytic.json" "$work/a100-x8-vidur.json"
+fit a100-x8-vidur
+
+# The A800 is the same chip with two thirds of the NVLink bandwidth: what a transfer takes beyond that of the fewest
+# bytes takes half as long again. Nobody measured that; the profile says so.
+sed -e 's/datasheet (peak, memory)/datasheet (peak, memory, NVLink: 400 GB\/s, half of it each way)/' \
+	-e 's/^    "vram": /    "link_bandwidth": "200GB\/s",\n&/' \
+	"$here/profiles/a800-x8-analytic.json" >"$work/a800-x8-vidur.json"
+for op in all_reduce send_recv; do
+	awk -F, -v OFS=, '
+		/^# source/ { $0 = "# source: all_reduce and send_recv not measured on an A800: 1.5 times what they take on " \
+			"an A100 beyond the time of the fewest bytes" }
+		/^[a-z]+_[a-z]+,/ {
+			if (!($10 in least))
+				least[$10] = $13
+			if ($13 > least[$10])
+				$13 = sprintf("%.6g", least[$10] + 1.5 * ($13 - least[$10]))
+		}
+		{ print }' "$work/$op.csv" >"$work/scaled"
+	mv "$work/scaled" "$work/$op.csv"
+done
+sed -i 's/^# device: .*/# device: NVIDIA A800-SXM4-80GB (times of an A100-SXM4-80GB, the same chip)/' "$work"/*.csv
+fit a800-x8-vidur
