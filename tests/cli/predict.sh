@@ -58,7 +58,7 @@ for p in a100 a800; do
 	"$mooncake" predict --hardware "$MC_SRCDIR/calib/profiles/$p-x8-vidur.json" --model llama3-70b -t 8 --prefill 8192 --format csv
 done >"$tap_dir/out"
 speaks 'committed profiles differ in collectives alone' yes awk -F, '
-	$2 == "total" { total[n++] = $7 } $2 == "all_reduce" { reduce[n] = $7 }
+	BEGIN { n = 0 } $2 == "total" { total[n++] = $7 } $2 == "all_reduce" { reduce[n] = $7 }
 	END { d = (total[1] - total[0]) / (reduce[1] - reduce[0])
 		print(n == 2 && reduce[1] > reduce[0] && d > 0.999 && d < 1.001 ? "yes" : n " " d) }' "$tap_dir/out"
 
