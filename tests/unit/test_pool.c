@@ -239,7 +239,7 @@ static void equals_the_naive_pool(const struct mc_evictor *ev, uint64_t seed)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SEEDS = 16 }; /* slow, and what it shows are addresses */
+enum { SEEDS = 8 }; /* slow, and what it shows are addresses */
 #else
 enum { SEEDS = 40 };
 #endif
