@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,29 +35,12 @@ const struct mc_llama_shape *mc_llama_shape_find(const char *name, struct mc_err
 	return NULL;
 }
 
-static int refuse(struct mc_err *err, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(struct mc_err *err, const char *key, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	mc_err_set(err, MC_USAGE, "%s", text);
-	if (err)
-		mc_err_at(err, NULL, 0, 0, key);
-	return MC_USAGE;
-}
-
 /* A multiple of `of` up to max. */
 static int in_range(const char *key, int x, int max, int of, struct mc_err *err)
 {
 	if (x >= of && x <= max && x % of == 0)
 		return 0;
-	return refuse(err, key, "is %d; expected %d to %d, a multiple of %d", x, of, max, of);
+	return mc_err_key(err, MC_USAGE, key, "is %d; expected %d to %d, a multiple of %d", x, of, max, of);
 }
 
 static int check_numbers(const struct mc_llama_shape *s, struct mc_err *err)
@@ -66,15 +48,18 @@ static int check_numbers(const struct mc_llama_shape *s, struct mc_err *err)
 	const struct mc_llama_rope_scaling *r = &s->rope;
 
 	if (!(s->rope_theta > 0 && isfinite(s->rope_theta)))
-		return refuse(err, "rope_theta", "is %g; expected a number above 0", s->rope_theta);
+		return mc_err_key(err, MC_USAGE, "rope_theta", "is %g; expected a number above 0",
+				  s->rope_theta);
 	if (!(s->norm_eps >= 0 && s->norm_eps < 1))
-		return refuse(err, "rms_norm_eps", "is %g; expected 0 or more, below 1", s->norm_eps);
+		return mc_err_key(err, MC_USAGE, "rms_norm_eps", "is %g; expected 0 or more, below 1",
+				  s->norm_eps);
 	if (r->factor != 0 && !(r->factor >= 1 && isfinite(r->factor) && r->low > 0 && r->high > r->low &&
 				isfinite(r->high) && r->original > 0))
-		return refuse(err, "rope_scaling",
-			      "has factor %g, low %g, high %g, original %d; expected a factor of 1 or more, "
-			      "0 < low < high, original above 0",
-			      r->factor, r->low, r->high, r->original);
+		return mc_err_key(
+		    err, MC_USAGE, "rope_scaling",
+		    "has factor %g, low %g, high %g, original %d; expected a factor of 1 or more, "
+		    "0 < low < high, original above 0",
+		    r->factor, r->low, r->high, r->original);
 	return 0;
 }
 
@@ -89,11 +74,11 @@ int mc_llama_shape_check(const struct mc_llama_shape *s, struct mc_err *err)
 	    in_range("max_position_embeddings", s->max_position, 1 << 24, 1, err))
 		return MC_USAGE;
 	if (s->head_dim != 64 && s->head_dim != 128)
-		return refuse(err, "head_dim", "is %d; expected 64 or 128", s->head_dim);
+		return mc_err_key(err, MC_USAGE, "head_dim", "is %d; expected 64 or 128", s->head_dim);
 	if (s->heads % s->kv_heads || s->heads / s->kv_heads > 16)
-		return refuse(err, "num_key_value_heads",
-			      "is %d with %d attention heads; expected a divisor, at least a sixteenth",
-			      s->kv_heads, s->heads);
+		return mc_err_key(err, MC_USAGE, "num_key_value_heads",
+				  "is %d with %d attention heads; expected a divisor, at least a sixteenth",
+				  s->kv_heads, s->heads);
 	return check_numbers(s, err);
 }
 

@@ -35,17 +35,11 @@ int mc_st_format(const char **name)
 	return 0;
 }
 
-/* Where a tensor's entry is wrong. */
-static int refuse(const struct mc_tensor *t, const char *text, struct mc_err *err)
-{
-	mc_err_set(err, MC_USAGE, "%s", text);
-	return mc_err_at(err, NULL, 0, 0, t->name), MC_USAGE;
-}
-
 static int read_shape(const json_t *shape, struct mc_tensor *t, struct mc_err *err)
 {
 	if (!json_is_array(shape) || json_array_size(shape) > MC_TENSOR_DIMS)
-		return refuse(t, "has no usable shape; expected an array of up to 8 sizes", err);
+		return mc_err_key(err, MC_USAGE, t->name,
+				  "has no usable shape; expected an array of up to 8 sizes");
 	t->dims = (int)json_array_size(shape);
 	t->count = 1;
 	for (int i = 0; i < t->dims; i++) {
@@ -53,10 +47,11 @@ static int read_shape(const json_t *shape, struct mc_tensor *t, struct mc_err *e
 
 		t->size[i] = json_integer_value(v); /* 0 if it is none */
 		if (!json_is_integer(v) || t->size[i] < 0)
-			return refuse(t, "has a size that is none; expected whole numbers of 0 or more", err);
+			return mc_err_key(err, MC_USAGE, t->name,
+					  "has a size that is none; expected whole numbers of 0 or more");
 		if (__builtin_mul_overflow(t->count, t->size[i], &t->count) || t->count > INT64_MAX / 64)
-			return refuse(t, "has a shape that overflows; expected one that the file can hold",
-				      err);
+			return mc_err_key(err, MC_USAGE, t->name,
+					  "has a shape that overflows; expected one that the file can hold");
 	}
 	return 0;
 }
@@ -70,20 +65,16 @@ static int read_offsets(const json_t *offsets, const char *data, size_t n, struc
 
 	if (json_array_size(offsets) != 2 || !json_is_integer(json_array_get(offsets, 0)) ||
 	    !json_is_integer(json_array_get(offsets, 1)) || from < 0 || to < from)
-		return refuse(t, "has no usable data_offsets; expected [from, to]", err);
-	if ((uint64_t)to > n) {
-		mc_err_set(err, MC_USAGE,
-			   "ends at byte %lld of the data; expected %zu at most (is the file cut?)",
-			   (long long)to, n);
-		return mc_err_at(err, NULL, 0, 0, t->name), MC_USAGE;
-	}
+		return mc_err_key(err, MC_USAGE, t->name, "has no usable data_offsets; expected [from, to]");
+	if ((uint64_t)to > n)
+		return mc_err_key(err, MC_USAGE, t->name,
+				  "ends at byte %lld of the data; expected %zu at most (is the file cut?)",
+				  (long long)to, n);
 	t->data = data + from;
 	t->bytes = (size_t)(to - from);
-	if (t->bytes != (uint64_t)t->count * (uint64_t)t->number_bits / 8) {
-		mc_err_set(err, MC_USAGE, "has %zu bytes; expected %lld numbers of %s", t->bytes,
-			   (long long)t->count, t->dtype);
-		return mc_err_at(err, NULL, 0, 0, t->name), MC_USAGE;
-	}
+	if (t->bytes != (uint64_t)t->count * (uint64_t)t->number_bits / 8)
+		return mc_err_key(err, MC_USAGE, t->name, "has %zu bytes; expected %lld numbers of %s",
+				  t->bytes, (long long)t->count, t->dtype);
 	return 0;
 }
 
@@ -94,14 +85,13 @@ static int read_tensor(const json_t *entry, const char *data, size_t n, struct m
 	const json_t *dtype = json_object_get(entry, "dtype");
 
 	if (json_object_size(entry) != 3 || !json_is_string(dtype))
-		return refuse(t, "is no tensor; expected dtype, shape and data_offsets", err);
+		return mc_err_key(err, MC_USAGE, t->name,
+				  "is no tensor; expected dtype, shape and data_offsets");
 	t->dtype = json_string_value(dtype);
 	t->number_bits = mc_st_format(&t->dtype);
-	if (!t->number_bits) {
-		mc_err_set(err, MC_USAGE, "has the unknown dtype \"%.40s\"; expected F32, BF16, F16, ...",
-			   t->dtype);
-		return mc_err_at(err, NULL, 0, 0, t->name), MC_USAGE;
-	}
+	if (!t->number_bits)
+		return mc_err_key(err, MC_USAGE, t->name,
+				  "has the unknown dtype \"%.40s\"; expected F32, BF16, F16, ...", t->dtype);
 	if (read_shape(json_object_get(entry, "shape"), t, err))
 		return MC_USAGE;
 	return read_offsets(json_object_get(entry, "data_offsets"), data, n, t, err);
@@ -167,11 +157,10 @@ static int check_places(struct mc_tensor *t, size_t n, const char *data, const c
 		qsort(t, n, sizeof *t, by_place);
 	for (size_t i = 0; i < n; at = (const char *)t[i].data + t[i].bytes, i++)
 		if (t[i].data != at)
-			return refuse(&t[i],
-				      (const char *)t[i].data < at
-					  ? "overlaps another tensor; expected each after the one before"
-					  : "leaves a gap before it; expected each after the one before",
-				      err);
+			return mc_err_key(err, MC_USAGE, t[i].name,
+					  (const char *)t[i].data < at
+					      ? "overlaps another tensor; expected each after the one before"
+					      : "leaves a gap before it; expected each after the one before");
 	if (at != end)
 		return mc_err_set(err, MC_USAGE, "holds %zu bytes that no tensor covers; expected none",
 				  (size_t)(end - at));

@@ -45,12 +45,6 @@ static char *beside(const char *path, const char *name)
 	return s.at;
 }
 
-static int refuse(const char *key, const char *text, struct mc_err *err)
-{
-	mc_err_set(err, MC_USAGE, "%s", text);
-	return mc_err_at(err, NULL, 0, 0, key), MC_USAGE;
-}
-
 /* Each file that the map names, once, in the order of the first mention. */
 static int add_files(struct mc_safetensors *f, const char *path, json_t *map, struct mc_err *err)
 {
@@ -64,7 +58,8 @@ static int add_files(struct mc_safetensors *f, const char *path, json_t *map, st
 		char *full;
 
 		if (!name || !*name || strchr(name, '/') || name[0] == '.') {
-			rc = refuse(key, "names no file; expected a file beside the index", err);
+			rc =
+			    mc_err_key(err, MC_USAGE, key, "names no file; expected a file beside the index");
 			break;
 		}
 		if (json_object_get(seen, name))
@@ -92,11 +87,13 @@ static int check_map(const struct mc_safetensors *f, const json_t *map, struct m
 		const char *slash = t ? strrchr(t->file, '/') : NULL;
 
 		if (!t || strcmp(slash ? slash + 1 : t->file, json_string_value(file)))
-			return refuse(key, "isn't in the file that the index names; expected it there", err);
+			return mc_err_key(err, MC_USAGE, key,
+					  "isn't in the file that the index names; expected it there");
 	}
 	for (size_t i = 0; i < f->tensors.n; i++)
 		if (!json_object_get(map, f->tensors.at[i].name)) {
-			refuse(f->tensors.at[i].name, "isn't in the index; expected all tensors there", err);
+			mc_err_key(err, MC_USAGE, f->tensors.at[i].name,
+				   "isn't in the index; expected all tensors there");
 			return mc_err_at(err, f->tensors.at[i].file, 0, 0, NULL), MC_USAGE;
 		}
 	return 0;
@@ -120,7 +117,8 @@ int mc_st_index_add(struct mc_safetensors *f, const char *path, struct mc_err *e
 	}
 	map = json_object_get(root, "weight_map");
 	if (!json_object_size(map))
-		rc = refuse("weight_map", "is missing or empty; expected {\"tensor\": \"file\"}", err);
+		rc = mc_err_key(err, MC_USAGE, "weight_map",
+				"is missing or empty; expected {\"tensor\": \"file\"}");
 	else
 		rc = add_files(f, path, map, err);
 	if (!rc)

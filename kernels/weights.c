@@ -35,11 +35,9 @@ static int check_one(const struct mc_safetensors *f, const struct mc_llama_tenso
 	const struct mc_tensor *t = mc_safetensors_find(f, want->name);
 	float x;
 
-	if (!t) {
-		mc_err_set(err, MC_USAGE, "is missing; expected it, with %d rows of %d", want->rows,
-			   want->cols);
-		return mc_err_at(err, NULL, 0, 0, want->name), MC_USAGE;
-	}
+	if (!t)
+		return mc_err_key(err, MC_USAGE, want->name, "is missing; expected it, with %d rows of %d",
+				  want->rows, want->cols);
 	if (!same_size(t, want))
 		mc_err_set(err, MC_USAGE, "has %d dimensions and %lld numbers, %lld first; expected %d x %d",
 			   t->dims, (long long)t->count, t->dims ? (long long)t->size[0] : 1LL,

@@ -28,6 +28,17 @@ int mc_err_set(struct mc_err *e, int rc, const char *fmt, ...)
 	return rc;
 }
 
+int mc_err_key(struct mc_err *e, int rc, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	err_vset(e, rc, 0, fmt, ap);
+	va_end(ap);
+	mc_err_at(e, NULL, 0, 0, key);
+	return rc;
+}
+
 int mc_err_errno(struct mc_err *e, int rc, const char *fmt, ...)
 {
 	int sys = errno;

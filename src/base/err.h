@@ -26,7 +26,11 @@ struct mc_err {
 /* Fill *e (ignored when NULL, or when it already holds an error) and return rc. */
 int mc_err_set(struct mc_err *e, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same with errno's text appended. */
+/* The same, and the key that it is about, where that is not known yet. */
+int mc_err_key(struct mc_err *e, int rc, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* mc_err_set with errno's text appended. */
 int mc_err_errno(struct mc_err *e, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Add the place to an error that is set, where it is not known yet. file and key may be NULL. Returns e->rc.

@@ -47,3 +47,18 @@ void mc_str_fini(struct mc_str *s)
 {
 	mc_vec_fini(s);
 }
+
+int mc_str_fields(char *line, char separator, char **field, int most)
+{
+	int n = 0;
+
+	for (;; line++) {
+		if (n < most)
+			field[n] = line;
+		n++;
+		line = strchr(line, separator);
+		if (!line)
+			return n;
+		*line = '\0';
+	}
+}

@@ -16,4 +16,8 @@ void mc_str_cut(struct mc_str *s, size_t n);     /* keep the first n bytes; n <=
 const char *mc_str_text(const struct mc_str *s); /* never NULL; valid until the next change */
 void mc_str_fini(struct mc_str *s);
 
+/* Cut a line at its separators, which become NULs. Returns the number of fields, of which the first `most`
+ * are in field. */
+int mc_str_fields(char *line, char separator, char **field, int most);
+
 #endif

@@ -71,8 +71,7 @@ static int import_limits(struct mc_op_limits *l, const char *hardware, struct mc
 	rc = mc_profile_load(&p, hardware, err);
 	if (rc)
 		return rc;
-	l->flops = p.peak_flops;
-	l->memory_bytes_per_s = p.memory_bytes_per_s;
+	mc_profile_limits(&p, l);
 	mc_profile_fini(&p);
 	return MC_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/fit_cli.h"
 #include "fit/opfit.h"
+#include "hw/optime.h"
 
 bool mc_fit_cli_is_operators(const char *path)
 {
@@ -17,17 +18,6 @@ bool mc_fit_cli_is_operators(const char *path)
 		*line = '\0';
 	fclose(f);
 	return mc_opsamples_is(line);
-}
-
-static void where(char out[64], const struct mc_op_point *p)
-{
-	size_t at = 0;
-
-	*out = '\0';
-	for (int d = 0; d < MC_DIMS && at < 64; d++)
-		if (mc_op_dims[p->op] >> d & 1)
-			at += (size_t)snprintf(out + at, 64 - at, "%s%s %lld", at ? ", " : "",
-					       mc_dim_names[d], (long long)p->dim[d]);
 }
 
 static void report(FILE *out, const struct mc_opfit *f)
@@ -44,10 +34,9 @@ static void report(FILE *out, const struct mc_opfit *f)
 		fprintf(out, "%-18s %6zu %7zu %8zu %8zu %6zu %6zu", mc_op_names[op], t->points, t->flagged,
 			t->unphysical, t->outliers, t->curves, t->knots);
 		if (t->error.points) {
-			where(at, &t->worst);
 			fprintf(out, " |           %6lld %6.2f%% %6.2f%% %6.1f%% %s",
 				(long long)t->error.points, 100 * t->error.median, 100 * t->error.p95,
-				100 * t->error.worst, at);
+				100 * t->error.worst, mc_op_dims_text(&t->worst, at, sizeof at));
 		}
 		fprintf(out, "\n");
 	}

@@ -374,8 +374,7 @@ struct mc_trace_params mc_scenario_trace(const struct mc_scenario *s)
 
 int mc_scenario_bad(struct mc_err *err, const char *key, const char *text)
 {
-	mc_err_set(err, MC_USAGE, "%s", text);
-	return mc_err_at(err, NULL, 0, 0, key);
+	return mc_err_key(err, MC_USAGE, key, "%s", text);
 }
 
 int mc_scenario_check(const struct mc_scenario *s, struct mc_err *err)

@@ -184,18 +184,14 @@ static void add_errors(struct mc_opfit_curve *c, struct mc_opfit_total *t, const
  * work, which may fall there faster than the work grows, can. */
 static bool falls(const struct mc_curve *c)
 {
-	size_t n = 1, step = 1;
+	size_t n = mc_curve_knots(c), step = 1;
 
-	for (int a = 0; a < c->axes; a++)
-		n *= c->n[a];
 	for (int a = c->axes - 1; a >= 0; step *= c->n[a--])
 		for (size_t i = 0; i < n && c->dim[a] != MC_DIM_DEPTH; i++) {
-			struct mc_op_point p = c->fixed;
+			struct mc_op_point p = mc_curve_knot(c, i);
 			size_t k = i / step % c->n[a];
 			double before = 0;
 
-			for (size_t b = (size_t)c->axes, rest = i; b-- > 0; rest /= c->n[b])
-				p.dim[c->dim[b]] = (int64_t)c->at[b][rest % c->n[b]];
 			for (int part = 0; part <= PARTS && k + 1 < c->n[a]; part++) {
 				double t;
 
@@ -242,8 +238,7 @@ static int fit_group(struct mc_opfit *f, struct mc_opgrid_basis *b, struct mc_op
 		t->curves++;
 		t->points += n;
 		t->outliers += c.outliers;
-		t->knots += c.curve.n[0] * (c.curve.axes > 1 ? c.curve.n[1] : 1) *
-			    (c.curve.axes > 2 ? c.curve.n[2] : 1);
+		t->knots += mc_curve_knots(&c.curve);
 		mc_vec_push(f, c);
 	}
 	free(h[0].off);

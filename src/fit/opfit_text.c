@@ -12,17 +12,11 @@
 static json_t *times(const struct mc_curve *c)
 {
 	json_t *list = json_array();
-	size_t n = 1;
 
-	for (int a = 0; a < c->axes; a++)
-		n *= c->n[a];
-	for (size_t i = 0; i < n; i++) {
-		struct mc_op_point p = c->fixed;
-		double work_s;
+	for (size_t i = 0; i < mc_curve_knots(c); i++) {
+		struct mc_op_point p = mc_curve_knot(c, i);
+		double work_s = c->over_work ? mc_op_work_s(&p, &c->limits, c->element_bytes) : 1;
 
-		for (size_t a = (size_t)c->axes, rest = i; a-- > 0; rest /= c->n[a])
-			p.dim[c->dim[a]] = (int64_t)c->at[a][rest % c->n[a]];
-		work_s = c->over_work ? mc_op_work_s(&p, &c->limits, c->element_bytes) : 1;
 		json_array_append_new(list, mc_fit_number(exp(c->log_s[i]) * work_s, TIME_DIGITS));
 	}
 	return list;
@@ -83,16 +77,11 @@ json_t *mc_opfit_section(const struct mc_opfit *f)
 char *mc_opfit_profile_text(const struct mc_opfit *f, const json_t *hardware, const char *name,
 			    const char *date)
 {
-	json_t *o = json_object(), *measured = json_object_get(hardware, "measured");
+	json_t *o = mc_fit_profile_object(hardware, name, date ? date : f->date,
+					  "hardware as stated there; operators by 'mooncake fit'");
+	json_t *measured = json_object_get(hardware, "measured");
 	char *text;
 
-	json_object_set_new(o, "schema", json_string("1.0"));
-	json_object_set_new(o, "name", json_string(name));
-	json_object_set_new(o, "date", json_string(date ? date : f->date));
-	json_object_set_new(o, "source",
-			    json_string("hardware as stated there; operators by 'mooncake fit'"));
-	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
-	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
 	if (measured)
 		json_object_set(o, "measured", measured);
 	json_object_set_new(o, "operators", mc_opfit_section(f));

@@ -12,11 +12,6 @@
 #define CONTRADICTION  0.405 /* log of 1.5 */
 #define OUTLIER_PASSES 8
 
-static double coordinate(enum mc_dim d, double x)
-{
-	return log(d == MC_DIM_CONTEXT ? 1 + x : x);
-}
-
 static bool rises(enum mc_dim d)
 {
 	return d != MC_DIM_DEPTH;
@@ -105,9 +100,9 @@ static double along(const struct mc_opgrid *g, size_t cell, int a, const bool *h
 		return g->log_s[side[0]] + g->log_work[cell] - g->log_work[side[0]];
 	if (!*inside)
 		return side[1] >= 0 ? g->log_s[side[1]] : NAN;
-	x0 = coordinate(g->basis.dim[a], g->at[a][(size_t)side[0] / step % g->n[a]]);
-	x1 = coordinate(g->basis.dim[a], g->at[a][(size_t)side[1] / step % g->n[a]]);
-	x = coordinate(g->basis.dim[a], g->at[a][cell / step % g->n[a]]);
+	x0 = mc_curve_coordinate(g->basis.dim[a], g->at[a][(size_t)side[0] / step % g->n[a]]);
+	x1 = mc_curve_coordinate(g->basis.dim[a], g->at[a][(size_t)side[1] / step % g->n[a]]);
+	x = mc_curve_coordinate(g->basis.dim[a], g->at[a][cell / step % g->n[a]]);
 	y0 = g->log_s[side[0]] - (over ? over[side[0]] : 0);
 	y1 = g->log_s[side[1]] - (over ? over[side[1]] : 0);
 	return y0 + (y1 - y0) * (x - x0) / (x1 - x0) + (over ? over[cell] : 0);

@@ -158,22 +158,30 @@ char *mc_fit_json_text(json_t *o)
 	return out.at;
 }
 
+json_t *mc_fit_profile_object(const json_t *hardware, const char *name, const char *date, const char *source)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "schema", json_string("1.0"));
+	json_object_set_new(o, "name", json_string(name));
+	json_object_set_new(o, "date", json_string(date));
+	json_object_set_new(o, "source", json_string(source));
+	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
+	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
+	return o;
+}
+
 char *mc_fit_profile_text(const struct mc_fit *f, const struct mc_samples *s, const json_t *hardware,
 			  const char *name, const char *date)
 {
-	json_t *o = json_object(), *measured = json_object();
+	json_t *o = mc_fit_profile_object(hardware, name, date ? date : s->date,
+					  "hardware as stated there; measured part by 'mooncake fit'");
+	json_t *measured = json_object();
 	char key[96], *text;
 
 	snprintf(key, sizeof key, "%s-tp%lld", s->shape.name, (long long)s->tensor_parallel);
 	json_object_update(measured, json_object_get(hardware, "measured"));
 	json_object_set_new(measured, key, entry(f, s));
-	json_object_set_new(o, "schema", json_string("1.0"));
-	json_object_set_new(o, "name", json_string(name));
-	json_object_set_new(o, "date", json_string(date ? date : s->date));
-	json_object_set_new(o, "source",
-			    json_string("hardware as stated there; measured part by 'mooncake fit'"));
-	json_object_set(o, "hardware", json_object_get(hardware, "hardware"));
-	json_object_set(o, "analytic", json_object_get(hardware, "analytic"));
 	json_object_set_new(o, "measured", measured);
 	if (json_object_get(hardware, "operators"))
 		json_object_set(o, "operators", json_object_get(hardware, "operators"));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "base/units.h"
 
 #define COLUMNS    6
@@ -12,13 +13,6 @@
 
 static const char *const columns[COLUMNS] = {"kind",  "total_tokens", "cached_tokens",
 					     "batch", "iterations",   "seconds"};
-
-static int bad(struct mc_err *err, const char *key, const char *what)
-{
-	mc_err_set(err, MC_USAGE, "%s", what);
-	mc_err_at(err, NULL, 0, 0, key);
-	return MC_USAGE;
-}
 
 static int header_model(struct mc_samples *s, const char *value, struct mc_err *err)
 {
@@ -66,39 +60,24 @@ static int header_line(struct mc_samples *s, char *line, struct mc_err *err)
 	return rc;
 }
 
-/* Cut a line at its commas. Returns the number of fields, of which the first COLUMNS are in f. */
-static int cut(char *line, char *f[COLUMNS])
-{
-	int n = 0;
-
-	for (;; line++) {
-		if (n < COLUMNS)
-			f[n] = line;
-		n++;
-		line = strchr(line, ',');
-		if (!line)
-			return n;
-		*line = '\0';
-	}
-}
-
 static int sample_check(const struct mc_sample *p, struct mc_err *err)
 {
 	if (p->total < 1 || p->total > TOKENS_MAX)
-		return bad(err, "total_tokens", "is not from 1 to 1,000,000,000");
+		return mc_err_key(err, MC_USAGE, "total_tokens", "is not from 1 to 1,000,000,000");
 	if (p->cached < 0 || p->cached >= p->total)
-		return bad(err, "cached_tokens", "is not from 0 to below total_tokens");
+		return mc_err_key(err, MC_USAGE, "cached_tokens", "is not from 0 to below total_tokens");
 	if (p->batch < 1 || p->batch > 1000000)
-		return bad(err, "batch", "is not from 1 to 1,000,000");
+		return mc_err_key(err, MC_USAGE, "batch", "is not from 1 to 1,000,000");
 	if (p->iterations < 1 || p->iterations > TOKENS_MAX)
-		return bad(err, "iterations", "is not from 1 to 1,000,000,000");
+		return mc_err_key(err, MC_USAGE, "iterations", "is not from 1 to 1,000,000,000");
 	if (!(p->seconds > 0 && p->seconds <= 1e6))
-		return bad(err, "seconds", "is not above 0 and at most 1,000,000");
+		return mc_err_key(err, MC_USAGE, "seconds", "is not above 0 and at most 1,000,000");
 	if (p->batch != 1)
-		return bad(err, "batch",
-			   "is not 1: growth with the batch comes from operation counts, not from samples");
+		return mc_err_key(
+		    err, MC_USAGE, "batch",
+		    "is not 1: growth with the batch comes from operation counts, not from samples");
 	if (!p->decode && p->iterations != 1)
-		return bad(err, "iterations", "is not 1: a prefill is one pass");
+		return mc_err_key(err, MC_USAGE, "iterations", "is not 1: a prefill is one pass");
 	return 0;
 }
 
@@ -107,14 +86,14 @@ static int sample_line(struct mc_samples *s, char *line, struct mc_err *err)
 	struct mc_sample p = {0};
 	int64_t *const numbers[] = {&p.total, &p.cached, &p.batch, &p.iterations};
 	char *f[COLUMNS];
-	int i, n = cut(line, f);
+	int i, n = mc_str_fields(line, ',', f, COLUMNS);
 
 	if (n != COLUMNS)
 		return mc_err_set(err, MC_USAGE, "has %d fields; expected the %d of the column line", n,
 				  COLUMNS);
 	p.decode = !strcmp(f[0], "decode");
 	if (!p.decode && strcmp(f[0], "prefill"))
-		return bad(err, "kind", "is neither prefill nor decode");
+		return mc_err_key(err, MC_USAGE, "kind", "is neither prefill nor decode");
 	for (i = 0; i < 4; i++)
 		if (mc_units_int(f[i + 1], numbers[i], err))
 			return mc_err_at(err, NULL, 0, 0, columns[i + 1]), MC_USAGE;
@@ -143,7 +122,8 @@ static int samples_complete(const struct mc_samples *s, struct mc_err *err)
 			  : !s->source          ? "source"
 						: NULL;
 
-	return key ? bad(err, key, "is missing; samples start with '# key: value' lines") : 0;
+	return key ? mc_err_key(err, MC_USAGE, key, "is missing; samples start with '# key: value' lines")
+		   : 0;
 }
 
 static int samples_lines(struct mc_samples *s, char *text, long *number, struct mc_err *err)

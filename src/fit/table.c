@@ -3,21 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cut at commas; -1 when there are too many. */
-static int cut(char *line, char *f[MC_TABLE_COLUMNS])
-{
-	int n = 0;
-
-	for (;; line++) {
-		if (n == MC_TABLE_COLUMNS)
-			return -1;
-		f[n++] = line;
-		line = strchr(line, ',');
-		if (!line)
-			return n;
-		*line = '\0';
-	}
-}
+#include "base/str.h"
 
 /* A line as a string of its own in *copy, cut into f; *n is -1 at the end of the file. */
 static int take(struct mc_table *t, char **copy, char *f[MC_TABLE_COLUMNS], int *n, struct mc_err *err)
@@ -40,7 +26,7 @@ static int take(struct mc_table *t, char **copy, char *f[MC_TABLE_COLUMNS], int 
 		rc = mc_err_set(err, MC_USAGE, "holds a NUL; expected text");
 	else if (strchr(*copy, '"'))
 		rc = mc_err_set(err, MC_USAGE, "has a field in quotes; expected plain ones");
-	else if ((*n = cut(*copy, f)) < 0)
+	else if ((*n = mc_str_fields(*copy, ',', f, MC_TABLE_COLUMNS)) > MC_TABLE_COLUMNS)
 		rc = mc_err_set(err, MC_USAGE, "has more than %d columns", MC_TABLE_COLUMNS);
 	if (rc)
 		mc_err_at(err, t->in.name, t->in.line, 0, NULL);

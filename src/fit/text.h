@@ -4,6 +4,9 @@
 
 #include <jansson.h>
 
+/* What every profile begins with: who it is, and the hardware and efficiencies of the profile object that it
+ * was made with. */
+json_t *mc_fit_profile_object(const json_t *hardware, const char *name, const char *date, const char *source);
 /* To so many digits, at most 9. */
 json_t *mc_fit_number(double v, int digits);
 /* An object, with a line break at the end; the caller's to free. */

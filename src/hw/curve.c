@@ -11,12 +11,6 @@
 /* A time is given to 6 digits. */
 #define EQUAL 0.99999
 
-static int bad(struct mc_err *err, const char *key, const char *what)
-{
-	mc_err_set(err, MC_USAGE, "%s", what);
-	return mc_err_at(err, NULL, 0, 0, key);
-}
-
 double mc_op_work_s(const struct mc_op_point *p, const struct mc_op_limits *l, double element_bytes)
 {
 	static const struct mc_op_limits unknown = {1e15, 1e12, 1e12, 1e12, 1e12, 1e12};
@@ -31,7 +25,7 @@ double mc_op_work_s(const struct mc_op_point *p, const struct mc_op_limits *l, d
 	return moved + done;
 }
 
-static double coordinate(enum mc_dim d, double x)
+double mc_curve_coordinate(enum mc_dim d, double x)
 {
 	return log(d == MC_DIM_CONTEXT ? 1 + x : x);
 }
@@ -76,9 +70,9 @@ static size_t locate(const struct mc_curve *c, int a, double x, double *share)
 		else
 			high = mid;
 	}
-	from = coordinate(c->dim[a], c->at[a][low]);
-	to = coordinate(c->dim[a], c->at[a][low + 1]);
-	*share = (coordinate(c->dim[a], x) - from) / (to - from);
+	from = mc_curve_coordinate(c->dim[a], c->at[a][low]);
+	to = mc_curve_coordinate(c->dim[a], c->at[a][low + 1]);
+	*share = (mc_curve_coordinate(c->dim[a], x) - from) / (to - from);
 	return low;
 }
 
@@ -155,15 +149,15 @@ static int load_fixed(struct mc_curve *c, const json_t *fixed, struct mc_err *er
 	if (!fixed)
 		return MC_OK;
 	if (!json_is_object(fixed))
-		return bad(err, "fixed", "is not an object of dimensions");
+		return mc_err_key(err, MC_USAGE, "fixed", "is not an object of dimensions");
 	json_object_foreach(o, name, v)
 	{
 		enum mc_dim d = mc_dim_find(name);
 
 		if (d == MC_DIMS || !(mc_op_dims[c->fixed.op] >> d & 1))
-			return bad(err, name, "is no dimension of this operator");
+			return mc_err_key(err, MC_USAGE, name, "is no dimension of this operator");
 		if (!json_is_integer(v) || json_integer_value(v) < 1)
-			return bad(err, name, "is not a whole number from 1");
+			return mc_err_key(err, MC_USAGE, name, "is not a whole number from 1");
 		c->fixed.dim[d] = json_integer_value(v);
 	}
 	return MC_OK;
@@ -179,13 +173,14 @@ static int load_axis(struct mc_curve *c, const json_t *axis, struct mc_err *err)
 
 	if (json_object_size(axis) != 2 || d == MC_DIMS || !(mc_op_dims[c->fixed.op] >> d & 1) ||
 	    c->fixed.dim[d])
-		return bad(err, "axes",
-			   "holds no {\"dim\", \"at\"} of a dimension of this operator that is not fixed");
+		return mc_err_key(
+		    err, MC_USAGE, "axes",
+		    "holds no {\"dim\", \"at\"} of a dimension of this operator that is not fixed");
 	for (int b = 0; b < a; b++)
 		if (c->dim[b] == d)
-			return bad(err, "axes", "names a dimension twice");
+			return mc_err_key(err, MC_USAGE, "axes", "names a dimension twice");
 	if (!n || n > KNOTS_MAX)
-		return bad(err, "at", "is not a list of 1 to 100,000 numbers");
+		return mc_err_key(err, MC_USAGE, "at", "is not a list of 1 to 100,000 numbers");
 	c->dim[a] = d;
 	c->n[a] = n;
 	c->at[a] = mc_xcalloc(n, sizeof *c->at[a]);
@@ -195,14 +190,22 @@ static int load_axis(struct mc_curve *c, const json_t *axis, struct mc_err *err)
 		json_int_t x = json_integer_value(v);
 
 		if (!json_is_integer(v) || x < (d != MC_DIM_CONTEXT) || (i && (double)x <= c->at[a][i - 1]))
-			return bad(err, "at", "is not a list of increasing whole numbers");
+			return mc_err_key(err, MC_USAGE, "at", "is not a list of increasing whole numbers");
 		c->at[a][i] = (double)x;
 	}
 	return MC_OK;
 }
 
-/* The point of knot i. */
-static struct mc_op_point knot(const struct mc_curve *c, size_t i)
+size_t mc_curve_knots(const struct mc_curve *c)
+{
+	size_t n = 1;
+
+	for (int a = 0; a < c->axes; a++)
+		n *= c->n[a];
+	return n;
+}
+
+struct mc_op_point mc_curve_knot(const struct mc_curve *c, size_t i)
 {
 	struct mc_op_point p = c->fixed;
 
@@ -215,30 +218,27 @@ static struct mc_op_point knot(const struct mc_curve *c, size_t i)
 
 static int load_seconds(struct mc_curve *c, const json_t *seconds, struct mc_err *err)
 {
-	size_t n = 1;
+	size_t n = mc_curve_knots(c);
 
-	for (int a = 0; a < c->axes; a++)
-		n *= c->n[a];
 	if (n > KNOTS_MAX || json_array_size(seconds) != n)
-		return bad(err, "seconds",
-			   "is not a list of as many numbers as there are knots, at most 100,000");
+		return mc_err_key(err, MC_USAGE, "seconds",
+				  "is not a list of as many numbers as there are knots, at most 100,000");
 	c->log_s = mc_xcalloc(n, sizeof *c->log_s);
 	for (size_t i = 0; i < n; i++) {
 		double s = json_number_value(json_array_get(seconds, i)), work_s;
-		struct mc_op_point p = knot(c, i);
+		struct mc_op_point p = mc_curve_knot(c, i);
 
 		if (!(s > 0 && s <= 1e6))
-			return bad(err, "seconds",
-				   "holds what is not a number above 0 and at most 1,000,000");
-		if (s < EQUAL * mc_op_floor_s(&p, &c->limits, c->element_bytes)) {
-			mc_err_set(err, MC_USAGE,
-				   "number %zu is %.3g, below the %.3g that the hardware allows", i + 1, s,
-				   mc_op_floor_s(&p, &c->limits, c->element_bytes));
-			return mc_err_at(err, NULL, 0, 0, "seconds");
-		}
+			return mc_err_key(err, MC_USAGE, "seconds",
+					  "holds what is not a number above 0 and at most 1,000,000");
+		if (s < EQUAL * mc_op_floor_s(&p, &c->limits, c->element_bytes))
+			return mc_err_key(err, MC_USAGE, "seconds",
+					  "number %zu is %.3g, below the %.3g that the hardware allows",
+					  i + 1, s, mc_op_floor_s(&p, &c->limits, c->element_bytes));
 		work_s = mc_op_work_s(&p, &c->limits, c->element_bytes);
 		if (c->over_work && work_s == 0)
-			return bad(err, "between", "is \"work\", which this operator doesn't count");
+			return mc_err_key(err, MC_USAGE, "between",
+					  "is \"work\", which this operator doesn't count");
 		c->log_s[i] = log(c->over_work ? s / work_s : s);
 	}
 	return MC_OK;
@@ -256,7 +256,8 @@ static int load_error(struct mc_curve_error *e, const json_t *o, struct mc_err *
 	e->worst = json_number_value(json_object_get(o, "worst"));
 	strncat(e->worst_at, at ? at : "", sizeof e->worst_at - 1);
 	if (!json_is_object(o) || e->points < 0 || e->median < 0 || e->p95 < e->median || e->worst < e->p95)
-		return bad(err, "error", "is not an object of points, median <= p95 <= worst, worst_at");
+		return mc_err_key(err, MC_USAGE, "error",
+				  "is not an object of points, median <= p95 <= worst, worst_at");
 	return MC_OK;
 }
 
@@ -280,13 +281,13 @@ static int load(struct mc_curve *c, const json_t *o, struct mc_err *err)
 		    "has an unknown key; expected op, fixed, axes, seconds, between, error, source");
 	c->fixed.op = op ? mc_op_find(op) : MC_OPS;
 	if (c->fixed.op == MC_OPS)
-		return bad(err, "op", "is no operator");
+		return mc_err_key(err, MC_USAGE, "op", "is no operator");
 	if (how && strcmp(how, "seconds") && strcmp(how, "work"))
-		return bad(err, "between", "is neither \"seconds\" nor \"work\"");
+		return mc_err_key(err, MC_USAGE, "between", "is neither \"seconds\" nor \"work\"");
 	c->over_work = how && !strcmp(how, "work");
 	c->source = mc_xstrdup(source ? source : "");
 	if (!json_array_size(axes) || json_array_size(axes) > MC_CURVE_AXES)
-		return bad(err, "axes", "is not a list of 1 to 3 axes");
+		return mc_err_key(err, MC_USAGE, "axes", "is not a list of 1 to 3 axes");
 	rc = load_fixed(c, json_object_get(o, "fixed"), err);
 	for (size_t i = 0; i < json_array_size(axes) && !rc; i++)
 		rc = load_axis(c, json_array_get(axes, i), err);
@@ -296,7 +297,7 @@ static int load(struct mc_curve *c, const json_t *o, struct mc_err *err)
 		for (int a = 0; a < c->axes; a++)
 			on_axis |= (int)c->dim[a] == d;
 		if ((mc_op_dims[c->fixed.op] >> d & 1) && !on_axis && !c->fixed.dim[d])
-			rc = bad(err, mc_dim_names[d], "is neither fixed nor an axis");
+			rc = mc_err_key(err, MC_USAGE, mc_dim_names[d], "is neither fixed nor an axis");
 	}
 	if (!rc)
 		rc = load_seconds(c, json_object_get(o, "seconds"), err);

@@ -61,6 +61,11 @@ bool mc_curve_matches(const struct mc_curve *c, const struct mc_op_point *p);
 double mc_curve_s(const struct mc_curve *c, const struct mc_op_point *p);
 /* Is it between the knots on every axis? */
 bool mc_curve_covers(const struct mc_curve *c, const struct mc_op_point *p);
+/* How many knots it has on all axes together; the point of one of them, the last axis fastest. */
+size_t mc_curve_knots(const struct mc_curve *c);
+struct mc_op_point mc_curve_knot(const struct mc_curve *c, size_t i);
+/* What lines are linear in: the logarithm of a dimension, of 1 + it for context. */
+double mc_curve_coordinate(enum mc_dim d, double x);
 /* The work of a point, in seconds, as above. */
 double mc_op_work_s(const struct mc_op_point *p, const struct mc_op_limits *l, double element_bytes);
 

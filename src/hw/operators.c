@@ -9,13 +9,6 @@
 
 #define CURVES_MAX 10000
 
-static int bad(struct mc_err *err, const char *key, const char *what)
-{
-	mc_err_set(err, MC_USAGE, "%s", what);
-	mc_err_at(err, NULL, 0, 0, key);
-	return MC_USAGE;
-}
-
 /* An error inside of curve i. */
 static int in_curve(struct mc_err *err, size_t i)
 {
@@ -33,7 +26,7 @@ static int load_curves(struct mc_operators *o, const json_t *curves, struct mc_e
 	size_t n = json_array_size(curves);
 
 	if (!n || n > CURVES_MAX)
-		return bad(err, "curves", "is not a list of 1 to 10,000 curves");
+		return mc_err_key(err, MC_USAGE, "curves", "is not a list of 1 to 10,000 curves");
 	o->curve = mc_xcalloc(n, sizeof *o->curve);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *c = json_array_get(curves, i);
@@ -64,22 +57,24 @@ static int load(struct mc_operators *o, const json_t *section, struct mc_err *er
 	size_t known = json_object_get(section, "curves") != NULL;
 
 	if (!json_is_object(section))
-		return bad(err, "", "is not an object of device, software, dtype, date, source and curves");
+		return mc_err_key(err, MC_USAGE, "",
+				  "is not an object of device, software, dtype, date, source and curves");
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const json_t *v = json_object_get(section, texts[i].key);
 		bool optional = texts[i].text == &o->software;
 
 		known += v != NULL;
 		if ((v && !json_is_string(v)) || (!optional && json_string_length(v) == 0))
-			return bad(err, texts[i].key, "is missing, empty or no text");
+			return mc_err_key(err, MC_USAGE, texts[i].key, "is missing, empty or no text");
 		*texts[i].text = mc_xstrdup(v ? json_string_value(v) : "");
 	}
 	if (known != json_object_size(section))
-		return bad(err, "",
-			   "has an unknown key; expected device, software, dtype, date, source, curves");
+		return mc_err_key(
+		    err, MC_USAGE, "",
+		    "has an unknown key; expected device, software, dtype, date, source, curves");
 	o->element_bytes = (double)mc_opsamples_element_bytes(o->dtype);
 	if (o->element_bytes == 0)
-		return bad(err, "dtype", "is none of f32, bf16, f16");
+		return mc_err_key(err, MC_USAGE, "dtype", "is none of f32, bf16, f16");
 	return load_curves(o, json_object_get(section, "curves"), err);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "base/units.h"
 
 #define FILE_MAX (256u << 20)
@@ -22,12 +23,6 @@ static const char *column_name(int i)
 	return i == COL_OP ? "op" : i < COL_SECONDS ? mc_dim_names[i - COL_DIM] : last[i - COL_SECONDS];
 }
 
-static int bad(struct mc_err *err, const char *key, const char *what)
-{
-	mc_err_set(err, MC_USAGE, "%s", what);
-	return mc_err_at(err, NULL, 0, 0, key);
-}
-
 int64_t mc_opsamples_element_bytes(const char *dtype)
 {
 	return !strcmp(dtype, "f32") ? 4 : !strcmp(dtype, "bf16") || !strcmp(dtype, "f16") ? 2 : 0;
@@ -40,10 +35,8 @@ bool mc_opsamples_is(const char *text)
 
 static int header_schema(const char *value, struct mc_err *err)
 {
-	if (strncmp(value, "1.", 2) || strspn(value + 2, "0123456789") != strlen(value + 2) || !value[2]) {
-		mc_err_set(err, MC_USAGE, "is %.32s; expected 1.N", value);
-		return mc_err_at(err, NULL, 0, 0, "mooncake-samples");
-	}
+	if (strncmp(value, "1.", 2) || strspn(value + 2, "0123456789") != strlen(value + 2) || !value[2])
+		return mc_err_key(err, MC_USAGE, "mooncake-samples", "is %.32s; expected 1.N", value);
 	return MC_OK;
 }
 
@@ -100,17 +93,10 @@ static int header_line(struct mc_opsamples *s, char *line, struct mc_err *err)
 /* Cut a line at its commas into f, of which there must be as many as columns. */
 static int cut(char *line, char *f[COLUMNS], struct mc_err *err)
 {
-	int n = 0;
+	int n = mc_str_fields(line, ',', f, COLUMNS);
 
-	for (;; line++) {
-		if (n == COLUMNS)
-			return mc_err_set(err, MC_USAGE, "has more than %d columns", COLUMNS);
-		f[n++] = line;
-		line = strchr(line, ',');
-		if (!line)
-			break;
-		*line = '\0';
-	}
+	if (n > COLUMNS)
+		return mc_err_set(err, MC_USAGE, "has more than %d columns", COLUMNS);
 	return n == COLUMNS ? MC_OK : mc_err_set(err, MC_USAGE, "has %d columns; expected %d", n, COLUMNS);
 }
 
@@ -119,22 +105,19 @@ static int dimension(struct mc_op_point *p, int d, const char *text, struct mc_e
 	bool has = mc_op_dims[p->op] >> d & 1;
 	int64_t least = d == MC_DIM_CONTEXT && p->op != MC_OP_ATTENTION_DECODE ? 0 : 1;
 
-	if (!has && *text) {
-		mc_err_set(err, MC_USAGE, "is given; expected none for %s", mc_op_names[p->op]);
-		return mc_err_at(err, NULL, 0, 0, mc_dim_names[d]);
-	}
+	if (!has && *text)
+		return mc_err_key(err, MC_USAGE, mc_dim_names[d], "is given; expected none for %s",
+				  mc_op_names[p->op]);
 	if (!has)
 		return MC_OK;
-	if (!*text) {
-		mc_err_set(err, MC_USAGE, "is missing; expected a number for %s", mc_op_names[p->op]);
-		return mc_err_at(err, NULL, 0, 0, mc_dim_names[d]);
-	}
+	if (!*text)
+		return mc_err_key(err, MC_USAGE, mc_dim_names[d], "is missing; expected a number for %s",
+				  mc_op_names[p->op]);
 	if (mc_units_int(text, &p->dim[d], err))
 		return mc_err_at(err, NULL, 0, 0, mc_dim_names[d]);
 	if (p->dim[d] >= least && p->dim[d] <= DIM_MAX)
 		return MC_OK;
-	mc_err_set(err, MC_USAGE, "is not from %d to 1e15", (int)least);
-	return mc_err_at(err, NULL, 0, 0, mc_dim_names[d]);
+	return mc_err_key(err, MC_USAGE, mc_dim_names[d], "is not from %d to 1e15", (int)least);
 }
 
 static int measured(struct mc_opsample *p, char *f[COLUMNS], struct mc_err *err)
@@ -144,17 +127,17 @@ static int measured(struct mc_opsample *p, char *f[COLUMNS], struct mc_err *err)
 	if (mc_units_real(f[COL_SECONDS], &p->seconds, err))
 		return mc_err_at(err, NULL, 0, 0, "seconds");
 	if (!(p->seconds > 0 && p->seconds <= 1e6))
-		return bad(err, "seconds", "is not above 0 and at most 1,000,000");
+		return mc_err_key(err, MC_USAGE, "seconds", "is not above 0 and at most 1,000,000");
 	if (*f[COL_SPREAD] && mc_units_real(f[COL_SPREAD], &p->spread_ratio, err))
 		return mc_err_at(err, NULL, 0, 0, "spread_ratio");
 	if (*f[COL_SPREAD] && !(p->spread_ratio >= 0))
-		return bad(err, "spread_ratio", "is below 0");
+		return mc_err_key(err, MC_USAGE, "spread_ratio", "is below 0");
 	if (*f[COL_REPEATS] && mc_units_int(f[COL_REPEATS], &p->repeats, err))
 		return mc_err_at(err, NULL, 0, 0, "repeats");
 	if (p->repeats < 1)
-		return bad(err, "repeats", "is below 1");
+		return mc_err_key(err, MC_USAGE, "repeats", "is below 1");
 	if (strlen(f[COL_FLAG]) >= sizeof p->flag)
-		return bad(err, "flag", "is longer than a word of 15 letters");
+		return mc_err_key(err, MC_USAGE, "flag", "is longer than a word of 15 letters");
 	memcpy(p->flag, f[COL_FLAG], strlen(f[COL_FLAG]) + 1);
 	return MC_OK;
 }
@@ -168,10 +151,9 @@ static int sample_line(struct mc_opsamples *s, char *line, long number, struct m
 	if (rc)
 		return rc;
 	p.point.op = mc_op_find(f[COL_OP]);
-	if (p.point.op == MC_OPS) {
-		mc_err_set(err, MC_USAGE, "'%.32s' is no operator; see mooncake-samples(5)", f[COL_OP]);
-		return mc_err_at(err, NULL, 0, 0, "op");
-	}
+	if (p.point.op == MC_OPS)
+		return mc_err_key(err, MC_USAGE, "op", "'%.32s' is no operator; see mooncake-samples(5)",
+				  f[COL_OP]);
 	for (int d = 0; d < MC_DIMS && !rc; d++)
 		rc = dimension(&p.point, d, f[COL_DIM + d], err);
 	if (!rc)
@@ -223,7 +205,7 @@ static int parse(struct mc_opsamples *s, char *text, struct mc_err *err)
 	if (!named)
 		return mc_err_set(err, MC_USAGE, "ends before the names of the columns");
 	if (!s->dtype)
-		return bad(err, "dtype", "is missing; expected '# dtype: f32', bf16 or f16");
+		return mc_err_key(err, MC_USAGE, "dtype", "is missing; expected '# dtype: f32', bf16 or f16");
 	return MC_OK;
 }
 

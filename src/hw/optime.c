@@ -11,18 +11,24 @@
 
 const char *const mc_op_hows[MC_HOWS] = {"curve", "interpolated", "scaled", "counted"};
 
+char *mc_op_dims_text(const struct mc_op_point *p, char *text, size_t n)
+{
+	size_t at = 0;
+
+	*text = '\0';
+	for (int d = 0; d < MC_DIMS && at < n; d++)
+		if (mc_op_dims[p->op] >> d & 1)
+			at += (size_t)snprintf(text + at, n - at, "%s%s %lld", at ? ", " : "",
+					       mc_dim_names[d], (long long)p->dim[d]);
+	return text;
+}
+
 char *mc_op_point_text(const struct mc_op_point *p, char *text, size_t n)
 {
-	size_t at = (size_t)snprintf(text, n, "%s", mc_op_names[p->op]);
-	const char *between = " of ";
+	size_t at = (size_t)snprintf(text, n, "%s of ", mc_op_names[p->op]);
 
-	for (int d = 0; d < MC_DIMS && at < n; d++) {
-		if (!(mc_op_dims[p->op] >> d & 1))
-			continue;
-		at += (size_t)snprintf(text + at, n - at, "%s%s %lld", between, mc_dim_names[d],
-				       (long long)p->dim[d]);
-		between = ", ";
-	}
+	if (at < n)
+		mc_op_dims_text(p, text + at, n - at);
 	return text;
 }
 

@@ -34,6 +34,9 @@ struct mc_op_time {
 /* MC_USAGE: not known; the message names the operator and its dimensions. Never below the point's floor. */
 int mc_op_time(const struct mc_operators *o, const struct mc_op_point *p, struct mc_op_time *out,
 	       struct mc_err *err);
+/* "rows 16, n 8192, k 1024": the dimensions that the operator has; cut where there is no room. Returns text.
+ */
+char *mc_op_dims_text(const struct mc_op_point *p, char *text, size_t n);
 /* "gemm of rows 16, n 8192, k 1024". Returns text. */
 char *mc_op_point_text(const struct mc_op_point *p, char *text, size_t n);
 

@@ -40,70 +40,50 @@ struct adding {
 	struct mc_err *err;
 };
 
-static void add_calls(struct adding *a, const char *name, const struct mc_op_point *p, int64_t calls)
+/* Calls of one operator; dims: all that it has, in the order of enum mc_dim. */
+static void add(struct adding *a, const char *name, enum mc_op op, const int64_t *dims)
 {
 	struct mc_part *part = &a->sum->part[a->at];
+	struct mc_op_point p = {.op = op};
 	struct mc_op_time t;
+	double seconds;
 
-	if (a->rc)
-		return;
-	a->rc = mc_op_time(a->c->operators, p, &t, a->err);
+	for (int d = 0; d < MC_DIMS; d++)
+		if (mc_op_dims[op] >> d & 1)
+			p.dim[d] = *dims++;
+	if (!a->rc)
+		a->rc = mc_op_time(a->c->operators, &p, &t, a->err);
 	if (a->rc)
 		return;
 	assert(a->at < MC_PARTS);
 	if (a->at++ == a->sum->n)
 		a->sum->n++;
+	seconds = (double)a->calls * t.seconds;
 	part->name = name;
-	part->point = *p;
-	part->kind = p->op == MC_OP_ALL_REDUCE  ? MC_PART_COLLECTIVE
-		     : p->op == MC_OP_HOST_STEP ? MC_PART_HOST
-						: MC_PART_OPERATOR;
-	part->calls += calls;
-	part->outside += t.covered ? 0 : calls;
-	part->seconds += (double)calls * t.seconds;
+	part->point = p;
+	part->kind = op == MC_OP_ALL_REDUCE  ? MC_PART_COLLECTIVE
+		     : op == MC_OP_HOST_STEP ? MC_PART_HOST
+					     : MC_PART_OPERATOR;
+	part->calls += a->calls;
+	part->outside += t.covered ? 0 : a->calls;
+	part->seconds += seconds;
 	part->how = t.how > part->how ? t.how : part->how;
-	a->sum->kind_s[part->kind] += (double)calls * t.seconds;
-	a->sum->seconds += (double)calls * t.seconds;
+	a->sum->kind_s[part->kind] += seconds;
+	a->sum->seconds += seconds;
 }
 
-/* By operator: a, b, c are its dimensions in the order of enum mc_dim. */
-static void add(struct adding *a, const char *name, enum mc_op op, const int64_t dims[3])
-{
-	struct mc_op_point p = {.op = op};
-	int at = 0;
-
-	for (int d = 0; d < MC_DIMS; d++)
-		if (mc_op_dims[op] >> d & 1)
-			p.dim[d] = dims[at++];
-	add_calls(a, name, &p, a->calls);
-}
-
-#define DIMS(...) ((const int64_t[3]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 static void add_attention(struct adding *a, const struct mc_iteration *i, int64_t heads, int64_t kv_heads)
 {
-	struct mc_op_point p = {.op = i->rows == 1 ? MC_OP_ATTENTION_DECODE : MC_OP_ATTENTION_PREFILL};
+	int64_t dim = a->c->shape.head_dim;
 
-	if (i->rows > 1)
-		p.dim[MC_DIM_ROWS] = i->rows;
-	/* Decode counts the new token. */
-	p.dim[MC_DIM_CONTEXT] = i->context + (i->rows == 1);
-	p.dim[MC_DIM_SEQS] = i->seqs;
-	p.dim[MC_DIM_HEADS] = heads;
-	p.dim[MC_DIM_KV_HEADS] = kv_heads;
-	p.dim[MC_DIM_HEAD_DIM] = a->c->shape.head_dim;
-	add_calls(a, "attention", &p, a->calls);
-}
-
-static void add_rope(struct adding *a, int64_t rows, int64_t heads, int64_t kv_heads)
-{
-	struct mc_op_point p = {.op = MC_OP_ROPE};
-
-	p.dim[MC_DIM_ROWS] = rows;
-	p.dim[MC_DIM_HEADS] = heads;
-	p.dim[MC_DIM_KV_HEADS] = kv_heads;
-	p.dim[MC_DIM_HEAD_DIM] = a->c->shape.head_dim;
-	add_calls(a, "rope", &p, a->calls);
+	if (i->rows == 1) /* decode counts the new token */
+		add(a, "attention", MC_OP_ATTENTION_DECODE,
+		    DIMS(i->context + 1, i->seqs, heads, kv_heads, dim));
+	else
+		add(a, "attention", MC_OP_ATTENTION_PREFILL,
+		    DIMS(i->rows, i->context, i->seqs, heads, kv_heads, dim));
 }
 
 static void add_layers(struct adding *a, const struct mc_iteration *i)
@@ -116,7 +96,7 @@ static void add_layers(struct adding *a, const struct mc_iteration *i)
 	add(a, "norm", MC_OP_NORM, DIMS(rows, s->hidden));
 	a->calls = s->layers;
 	add(a, "qkv", MC_OP_GEMM, DIMS(rows, (heads + 2 * kv_heads) * s->head_dim, s->hidden));
-	add_rope(a, rows, heads, kv_heads);
+	add(a, "rope", MC_OP_ROPE, DIMS(rows, heads, kv_heads, s->head_dim));
 	add(a, "kv_scatter", MC_OP_KV_SCATTER, DIMS(rows, kv_heads, s->head_dim));
 	add_attention(a, i, heads, kv_heads);
 	add(a, "out", MC_OP_GEMM, DIMS(rows, s->hidden, heads * s->head_dim));

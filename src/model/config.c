@@ -51,18 +51,15 @@ static int number(struct mc_shape *s, const json_t *o, const struct config_key *
 	if (v && !json_is_null(v)) {
 		json_int_t n = json_integer_value(v);
 
-		if (!json_is_integer(v) || n < k->min || n > k->max) {
-			mc_err_set(err, MC_USAGE, "is not an integer from %lld to %lld", (long long)k->min,
-				   (long long)k->max);
-			return mc_err_at(err, NULL, 0, 0, name);
-		}
+		if (!json_is_integer(v) || n < k->min || n > k->max)
+			return mc_err_key(err, MC_USAGE, name, "is not an integer from %lld to %lld",
+					  (long long)k->min, (long long)k->max);
 		*(int64_t *)(void *)((char *)s + k->offset) = n;
 		return MC_OK;
 	}
 	if (c->otherwise >= 0)
 		return MC_OK;
-	mc_err_set(err, MC_USAGE, "is missing; expected a model's config.json");
-	return mc_err_at(err, NULL, 0, 0, c->name[0]);
+	return mc_err_key(err, MC_USAGE, c->name[0], "is missing; expected a model's config.json");
 }
 
 /* Bytes of a weight: of the type that it is published in, or of its quantisation. */
@@ -76,21 +73,18 @@ static int precision(struct mc_shape *s, const json_t *o, struct mc_err *err)
 	if (q && !json_is_null(q)) {
 		const char *method = json_string_value(json_object_get(q, "quant_method"));
 
-		if (!method || strcmp(method, "fp8")) {
-			mc_err_set(err, MC_USAGE,
-				   "'%.32s' is not known; expected fp8, or give the unquantised model's "
-				   "config.json as "
-				   "\"base\" and weight_bytes_per_param",
-				   method ? method : "");
-			return mc_err_at(err, NULL, 0, 0, "quantization_config.quant_method");
-		}
+		if (!method || strcmp(method, "fp8"))
+			return mc_err_key(
+			    err, MC_USAGE, "quantization_config.quant_method",
+			    "'%.32s' is not known; expected fp8, or give the unquantised model's "
+			    "config.json as \"base\" and weight_bytes_per_param",
+			    method ? method : "");
 		s->weight_bytes_per_param = 1;
 	} else if (type && !strcmp(type, "float32")) {
 		s->weight_bytes_per_param = s->kv_bytes_per_value = 4;
 	} else if (type && strcmp(type, "bfloat16") && strcmp(type, "float16")) {
-		mc_err_set(err, MC_USAGE, "'%.32s' is not known; expected bfloat16, float16 or float32",
-			   type);
-		return mc_err_at(err, NULL, 0, 0, key);
+		return mc_err_key(err, MC_USAGE, key,
+				  "'%.32s' is not known; expected bfloat16, float16 or float32", type);
 	}
 	return MC_OK;
 }
@@ -105,14 +99,12 @@ static int architecture(struct mc_shape *s, const json_t *o, struct mc_err *err)
 
 	while (i < sizeof known / sizeof *known && (!type || strcmp(type, known[i])))
 		i++;
-	if (i == sizeof known / sizeof *known) {
-		mc_err_set(err, MC_USAGE,
-			   "'%.32s' is not known; expected deepseek_v2, deepseek_v3, llama, mistral, mixtral "
-			   "or qwen2 "
-			   "(or give the numbers as an object)",
-			   type ? type : "");
-		return mc_err_at(err, NULL, 0, 0, "model_type");
-	}
+	if (i == sizeof known / sizeof *known)
+		return mc_err_key(
+		    err, MC_USAGE, "model_type",
+		    "'%.32s' is not known; expected deepseek_v2, deepseek_v3, llama, mistral, mixtral "
+		    "or qwen2 (or give the numbers as an object)",
+		    type ? type : "");
 	if (!s->kv_heads || s->kv_lora_rank)
 		s->kv_heads = s->heads;
 	if (!s->head_dim)
@@ -123,8 +115,7 @@ static int architecture(struct mc_shape *s, const json_t *o, struct mc_err *err)
 	s->tied_embeddings = json_is_true(json_object_get(o, "tie_word_embeddings"));
 	if (s->head_dim)
 		return MC_OK;
-	mc_err_set(err, MC_USAGE, "is less than num_attention_heads");
-	return mc_err_at(err, NULL, 0, 0, "hidden_size");
+	return mc_err_key(err, MC_USAGE, "hidden_size", "is less than num_attention_heads");
 }
 
 /* Called by its folder, which is how checkpoints are told apart. */

@@ -185,6 +185,5 @@ int mc_shape_check(const struct mc_shape *s, struct mc_err *err)
 		key = "dense_layers", what = "is more than layers";
 	if (!key)
 		return MC_OK;
-	mc_err_set(err, MC_USAGE, "%s", what);
-	return mc_err_at(err, NULL, 0, 0, key);
+	return mc_err_key(err, MC_USAGE, key, "%s", what);
 }

@@ -11,12 +11,6 @@ static int64_t *number_at(struct mc_shape *s, const struct mc_shape_key *k)
 	return (int64_t *)(void *)((char *)s + k->offset);
 }
 
-static int bad(struct mc_err *err, const char *key, const char *what)
-{
-	mc_err_set(err, MC_USAGE, "%s", what);
-	return mc_err_at(err, NULL, 0, 0, key);
-}
-
 static bool is_path(const char *name)
 {
 	size_t n = strlen(name);
@@ -73,7 +67,7 @@ static int dtype(int64_t *bytes, const char *key, const json_t *v, struct mc_err
 			*bytes = types[i].bytes;
 			return MC_OK;
 		}
-	return bad(err, key, "is no known precision; expected bf16, fp16, int8 or fp8");
+	return mc_err_key(err, MC_USAGE, key, "is no known precision; expected bf16, fp16, int8 or fp8");
 }
 
 static int number(struct mc_shape *s, const char *key, const json_t *v, struct mc_err *err)
@@ -83,12 +77,11 @@ static int number(struct mc_shape *s, const char *key, const json_t *v, struct m
 	while (k->key && strcmp(key, k->key))
 		k++;
 	if (!k->key)
-		return bad(err, key, "is not a key of a model shape; see mooncake-scenario(5)");
-	if (!json_is_integer(v) || json_integer_value(v) < k->min || json_integer_value(v) > k->max) {
-		mc_err_set(err, MC_USAGE, "is not an integer from %lld to %lld", (long long)k->min,
-			   (long long)k->max);
-		return mc_err_at(err, NULL, 0, 0, key);
-	}
+		return mc_err_key(err, MC_USAGE, key,
+				  "is not a key of a model shape; see mooncake-scenario(5)");
+	if (!json_is_integer(v) || json_integer_value(v) < k->min || json_integer_value(v) > k->max)
+		return mc_err_key(err, MC_USAGE, key, "is not an integer from %lld to %lld",
+				  (long long)k->min, (long long)k->max);
 	*number_at(s, k) = json_integer_value(v);
 	return MC_OK;
 }
@@ -104,7 +97,7 @@ static int member(struct mc_shape *s, const char *key, const json_t *v, struct m
 	if (strcmp(key, "name"))
 		return number(s, key, v, err);
 	if (!json_is_string(v) || !json_string_length(v) || json_string_length(v) >= sizeof s->name)
-		return bad(err, key, "is not a name of 1 to 63 characters");
+		return mc_err_key(err, MC_USAGE, key, "is not a name of 1 to 63 characters");
 	snprintf(s->name, sizeof s->name, "%s", json_string_value(v));
 	return MC_OK;
 }
@@ -113,11 +106,14 @@ static int whole(const struct mc_shape *s, const json_t *o, struct mc_err *err)
 {
 	for (const struct mc_shape_key *k = mc_shape_keys; k->key; k++)
 		if (k->required && !*number_at((struct mc_shape *)(uintptr_t)s, k))
-			return bad(err, k->key, "is missing; a shape without \"base\" needs it");
+			return mc_err_key(err, MC_USAGE, k->key,
+					  "is missing; a shape without \"base\" needs it");
 	if (json_object_get(o, "kv_dtype") && json_object_get(o, "kv_bytes_per_value"))
-		return bad(err, "kv_dtype", "says the same as kv_bytes_per_value; give one of them");
+		return mc_err_key(err, MC_USAGE, "kv_dtype",
+				  "says the same as kv_bytes_per_value; give one of them");
 	if (json_object_get(o, "weight_dtype") && json_object_get(o, "weight_bytes_per_param"))
-		return bad(err, "weight_dtype", "says the same as weight_bytes_per_param; give one of them");
+		return mc_err_key(err, MC_USAGE, "weight_dtype",
+				  "says the same as weight_bytes_per_param; give one of them");
 	return mc_shape_check(s, err);
 }
 
@@ -138,7 +134,7 @@ int mc_shape_from_json(struct mc_shape *s, const json_t *name_or_object, const c
 	s->weight_bytes_per_param = s->kv_bytes_per_value = 2;
 	v = json_object_get(o, "base");
 	if (v && !json_is_string(v))
-		return bad(err, "base", "is not the name of a model");
+		return mc_err_key(err, MC_USAGE, "base", "is not the name of a model");
 	if (v && (rc = named(s, json_string_value(v), beside, err)))
 		return mc_err_at(err, NULL, 0, 0, "base"), rc;
 	json_object_foreach(o, key, v) if ((rc = member(s, key, v, err))) return rc;
