@@ -60,7 +60,7 @@ static int find_all(struct mc_cuda_blas *b, struct mc_err *err)
 		void *f = dlsym(b->library, wanted[i].name);
 
 		if (!f)
-			return mc_err_set(err, MC_NOHW, "cuda: %s has no %s", LIBRARY, wanted[i].name);
+			return mc_err_set(err, MC_NOHW, "%s has no %s", LIBRARY, wanted[i].name);
 		memcpy((char *)b + wanted[i].at, &f, sizeof f);
 	}
 	return MC_OK;
@@ -76,7 +76,7 @@ int mc_cuda_blas_load(struct mc_cuda_blas **out, struct mc_err *err)
 		return mc_err_set(err, MC_FAIL, "out of memory");
 	b->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	rc = b->library ? find_all(b, err)
-			: mc_err_set(err, MC_NOHW, "cuda: cuBLAS could not be loaded: %s", dlerror());
+			: mc_err_set(err, MC_NOHW, "cuBLAS could not be loaded: %s", dlerror());
 	if (rc) {
 		mc_cuda_blas_unload(b);
 		return rc;

@@ -34,7 +34,7 @@ static int reach(struct mc_comm *c, struct mc_err *err)
 				continue;
 			if (c->dev[i]->index == c->dev[j]->index)
 				return mc_err_set(err, MC_NOHW,
-						  "cuda: ranks %d and %d share device %d; expected a device "
+						  "ranks %d and %d share device %d; expected a device "
 						  "of its own for each",
 						  i < j ? i : j, i < j ? j : i, c->dev[i]->index);
 			rc = mc_cuda_peer_enable(c->dev[i], c->dev[j], err);

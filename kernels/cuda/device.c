@@ -13,7 +13,7 @@ int mc_cuda_count(int *n, struct mc_err *err)
 	int rc;
 
 	*n = 0;
-	rc = mc_cuda_error(cudaGetDeviceCount(n), err, "cuda");
+	rc = mc_cuda_error(cudaGetDeviceCount(n), err, "devices");
 	if (rc)
 		*n = 0;
 	return rc;
@@ -36,15 +36,15 @@ int mc_cuda_device_open(struct mc_device **out, const struct mc_device_want *wan
 	if (rc)
 		return rc;
 	if (want->index < 0 || want->index >= n)
-		return mc_err_set(err, MC_NOHW, "cuda: no device %d; expected 0 to %d", want->index, n - 1);
+		return mc_err_set(err, MC_NOHW, "no device %d; expected 0 to %d", want->index, n - 1);
 	d.major = attribute(d.index, cudaDevAttrComputeCapabilityMajor);
 	d.minor = attribute(d.index, cudaDevAttrComputeCapabilityMinor);
 	d.units = attribute(d.index, cudaDevAttrMultiProcessorCount);
 	if (d.major < 8)
 		return mc_err_set(err, MC_NOHW,
-				  "cuda: device %d has compute capability %d.%d; expected 8.0 or higher",
-				  d.index, d.major, d.minor);
-	rc = mc_cuda_error(cudaSetDevice(d.index), err, "cuda: opening the device");
+				  "device %d has compute capability %d.%d; expected 8.0 or higher", d.index,
+				  d.major, d.minor);
+	rc = mc_cuda_error(cudaSetDevice(d.index), err, "opening the device");
 	if (!rc)
 		rc = mc_cuda_blas_load(&d.blas, err);
 	if (rc)
@@ -111,19 +111,19 @@ int mc_cuda_peer_enable(struct mc_device *d, struct mc_device *peer, struct mc_e
 
 	if (d->index == peer->index)
 		return 0;
-	rc = mc_cuda_error(cudaDeviceCanAccessPeer(&can, d->index, peer->index), err, "cuda: peer access");
+	rc = mc_cuda_error(cudaDeviceCanAccessPeer(&can, d->index, peer->index), err, "peer access");
 	if (rc)
 		return rc;
 	if (!can)
-		return mc_err_set(err, MC_NOHW, "cuda: device %d cannot reach the memory of device %d",
-				  d->index, peer->index);
+		return mc_err_set(err, MC_NOHW, "device %d cannot reach the memory of device %d", d->index,
+				  peer->index);
 	mc_cuda_use(d);
 	code = cudaDeviceEnablePeerAccess(peer->index, 0);
 	if (code == cudaErrorPeerAccessAlreadyEnabled) {
 		cudaGetLastError();
 		code = 0;
 	}
-	return mc_cuda_error(code, err, "cuda: peer access");
+	return mc_cuda_error(code, err, "peer access");
 }
 
 void *mc_cuda_alloc(struct mc_device *d, enum mc_place place, size_t bytes, struct mc_err *err)
@@ -140,7 +140,7 @@ void *mc_cuda_alloc(struct mc_device *d, enum mc_place place, size_t bytes, stru
 	if (code) {
 		char what[96];
 
-		snprintf(what, sizeof what, "cuda: %zu bytes of %s memory", bytes,
+		snprintf(what, sizeof what, "%zu bytes of %s memory", bytes,
 			 place == MC_DEVICE ? "device" : "pinned");
 		mc_cuda_error(code, err, what);
 		return NULL;

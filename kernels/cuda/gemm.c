@@ -23,7 +23,7 @@ static int blas_error(const struct mc_stream *s, cublasStatus_t status, struct m
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return 0;
 	cudaGetLastError();
-	return mc_err_set(err, MC_FAIL, "cuda: cuBLAS: %s", s->dev->blas->status_string(status));
+	return mc_err_set(err, MC_FAIL, "cuBLAS: %s", s->dev->blas->status_string(status));
 }
 
 /* The stream comes first: setting it resets the workspace. */

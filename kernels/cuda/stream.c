@@ -18,7 +18,7 @@ int mc_cuda_stream_open(struct mc_stream **out, struct mc_device *d, enum mc_str
 	s->dev = d;
 	mc_cuda_use(d);
 	/* Not ordered with the legacy default stream, which nothing here uses. */
-	rc = mc_cuda_error(cudaStreamCreateWithFlags(&s->cu, cudaStreamNonBlocking), err, "cuda: stream");
+	rc = mc_cuda_error(cudaStreamCreateWithFlags(&s->cu, cudaStreamNonBlocking), err, "a stream");
 	if (rc) {
 		free(s);
 		return rc;
@@ -55,8 +55,7 @@ int mc_cuda_stream_sync(struct mc_stream *s, struct mc_err *err)
 	if (code && !s->err.rc) {
 		char what[96];
 
-		snprintf(what, sizeof what, "cuda: work up to the %s queued last",
-			 s->last ? s->last : "wait");
+		snprintf(what, sizeof what, "work up to the %s queued last", s->last ? s->last : "wait");
 		mc_cuda_error(code, &s->err, what);
 	}
 	rc = s->err.rc;
@@ -77,7 +76,7 @@ int mc_cuda_event_open(struct mc_event **out, struct mc_device *d, struct mc_err
 		return mc_err_set(err, MC_FAIL, "out of memory");
 	e->dev = d;
 	mc_cuda_use(d);
-	rc = mc_cuda_error(cudaEventCreate(&e->cu), err, "cuda: event");
+	rc = mc_cuda_error(cudaEventCreate(&e->cu), err, "an event");
 	if (rc) {
 		free(e);
 		return rc;
