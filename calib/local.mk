@@ -7,3 +7,23 @@ dist_profiles_DATA = \
 	%D%/profiles/a800-x8-vidur.json \
 	%D%/profiles/h100-x8-analytic.json
 EXTRA_DIST += %D%/fit-public.sh %D%/samples/a800-x8-fast25-fig14.csv
+
+# mooncake-calib. libmccalib.a: all but main and the commands, for the tests; it never holds GSL.
+noinst_LIBRARIES += libmccalib.a
+libmccalib_a_CFLAGS = $(AM_CFLAGS)
+libmccalib_a_SOURCES = \
+	%D%/args.c %D%/args.h \
+	%D%/calib.h \
+	%D%/measure.c %D%/measure.h \
+	%D%/session.c %D%/session.h
+
+CALIB_COMMANDS =
+noinst_PROGRAMS += mooncake-calib
+mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
+nodist_mooncake_calib_SOURCES = %D%/command_registry.c
+mooncake_calib_LDADD = libmccalib.a $(MC_KERNEL_LIBS)
+BUILT_SOURCES += %D%/command_registry.c
+CLEANFILES += %D%/command_registry.c
+%D%/command_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) calib/calib.h 'struct mc_calib_command' mc_calib_commands \
+		mc_calib_command_ $(CALIB_COMMANDS) >$@.tmp && mv -f $@.tmp $@
