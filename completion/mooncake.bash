@@ -51,7 +51,7 @@ _mooncake()
 		words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
 	fi
 	COMPREPLY=()
-	local program=${words[0]} commands='run compare capacity predict trace fit list config help'
+	local program=${words[0]} commands='run compare capacity predict trace fit calib list config help'
 
 	if ((cword == 1)); then
 		COMPREPLY=($(compgen -W "$commands --help --version" -- "$cur"))

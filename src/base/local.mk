@@ -1,4 +1,5 @@
 libmooncake_a_SOURCES += \
+	%D%/beside.c %D%/beside.h \
 	%D%/err.c %D%/err.h \
 	%D%/file.c %D%/file.h \
 	%D%/hash.h \

@@ -1,9 +1,10 @@
 # Commands: one file cmd_NAME.c defining mc_command_NAME, its name here and the file below, both sorted.
-CLI_COMMANDS = capacity compare config fit help list predict run trace
+CLI_COMMANDS = calib capacity compare config fit help list predict run trace
 bin_PROGRAMS += mooncake
 mooncake_SOURCES = \
 	%D%/across.c %D%/across.h \
 	%D%/args.c %D%/args.h \
+	%D%/cmd_calib.c \
 	%D%/cmd_capacity.c \
 	%D%/cmd_compare.c \
 	%D%/cmd_config.c \

@@ -11,6 +11,7 @@ CLI_TESTS = \
 	%D%/hostile.sh \
 	%D%/import.sh \
 	%D%/kernels.sh \
+	%D%/part.sh \
 	%D%/predict.sh \
 	%D%/published.sh \
 	%D%/run.sh \
