@@ -3,6 +3,7 @@
 nobase_dist_pkgdata_DATA += \
 	%D%/README \
 	%D%/base.json \
+	%D%/calibration/README \
 	%D%/conversation/scenario.json \
 	%D%/figure01-06-07/README \
 	%D%/figure01-06-07/published.txt \
