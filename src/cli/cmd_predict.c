@@ -32,8 +32,9 @@ static const char usage[] =
     "                           beside measured\n"
     "  -f, --format FORMAT      text, csv or json\n"
     "\n"
-    "Not in it: the load of a cached prefix, the gathering of logits over GPUs, gaps between launches,\n"
-    "and the host where the profile does not have it.\n";
+    "Gaps are what whole layers and iterations were measured to take beyond the sum of their operators;\n"
+    "\"scaled\": of another model. Not in it: the load of a cached prefix, the gathering of logits over\n"
+    "GPUs, and gaps and the host where the profile does not have them.\n";
 
 #define TOKENS_MAX INT64_C(1000000000) /* of a batch: keeps every product of a shape below 2^63 */
 
@@ -65,7 +66,7 @@ struct predict {
 
 static const char *const formats[] = {"text", "csv", "json", NULL};
 enum { TEXT, CSV, JSON };
-static const char *const kinds[MC_PART_KINDS] = {"operators", "collectives", "host"};
+static const char *const kinds[MC_PART_KINDS] = {"operators", "collectives", "host", "gaps"};
 
 /* Counts apart by x and colons: number[0] stands before the x, 1 without it; returns how many follow it, 0:
  * none can be read. */
@@ -278,7 +279,7 @@ static void write_text(const struct predict *p)
 	for (const struct prediction *d = p->done.at; d < p->done.at + p->done.n; d++) {
 		printf("\n%s: %.6g s", d->name, d->parts.seconds);
 		for (int k = 0; k < MC_PART_KINDS; k++)
-			if (d->parts.kind_s[k] > 0)
+			if (d->parts.kind_s[k] != 0)
 				printf("%s %s %.1f %%", k ? "," : ";", kinds[k],
 				       100 * d->parts.kind_s[k] / d->parts.seconds);
 		if (d->measured_s > 0)

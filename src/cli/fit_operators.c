@@ -42,6 +42,68 @@ static void report(FILE *out, const struct mc_opfit *f)
 	}
 }
 
+/* "prefill +12.5 us, +3.1 ns a row, -4.2 % of the sum". */
+static void gap_text(FILE *out, const struct mc_gap_level *l)
+{
+	for (int k = 0; k < MC_PHASES; k++) {
+		const struct mc_gap *g = &l->gap[k];
+
+		if (!g->rows_max)
+			continue;
+		fprintf(out, "%20s %s:", "", mc_phase_names[k]);
+		if (g->constant_s != 0)
+			fprintf(out, " %+.4g us", 1e6 * g->constant_s);
+		if (g->row_s != 0)
+			fprintf(out, " %+.4g ns a row", 1e9 * g->row_s);
+		if (g->share != 0)
+			fprintf(out, " %+.2f %% of the sum", 100 * g->share);
+		if (g->constant_s == 0 && g->row_s == 0 && g->share == 0)
+			fprintf(out, " nothing beyond the sum");
+		fprintf(out, ", up to %lld rows\n", (long long)g->rows_max);
+	}
+}
+
+static void error_text(FILE *out, const struct mc_curve_error *e)
+{
+	fprintf(out, " | %6.2f%% %6.2f%% %6.1f%%", 100 * e->median, 100 * e->p95, 100 * e->worst);
+}
+
+/* Whole layers and iterations: how well the sum of the operators predicts them, and what is added to it. */
+static void report_gaps(FILE *out, const struct mc_opgaps *g)
+{
+	static const char *const names[MC_OPGAP_LEVELS] = {"layer", "step"};
+
+	if (g->nameless)
+		fprintf(out, "%zu layers and steps of a model that their file does not name are left out\n",
+			g->nameless);
+	if (g->n)
+		fprintf(out, "%-20s %-5s %6s %7s %8s | %22s | gaps added, held out\n", "whole", "", "points",
+			"flagged", "too-fast", "sum alone: median, p95, worst");
+	for (size_t i = 0; i < g->n; i++)
+		for (int k = 0; k < MC_OPGAP_LEVELS; k++) {
+			const struct mc_gaps *m = &g->at[i].gaps;
+			const struct mc_gap_level *l = k == MC_OPGAP_LAYER ? &m->layer : &m->step;
+			char name[40];
+
+			if (!g->at[i].level[k].points && !g->at[i].level[k].lacking &&
+			    !g->at[i].level[k].flagged && !g->at[i].level[k].unphysical)
+				continue;
+			snprintf(name, sizeof name, "%.28s tp%lld", m->model, (long long)m->tensor_parallel);
+			fprintf(out, "%-20s %-5s %6zu %7zu %8zu", name, names[k], g->at[i].level[k].points,
+				g->at[i].level[k].flagged, g->at[i].level[k].unphysical);
+			if (l->error.points) {
+				error_text(out, &l->sum_error);
+				error_text(out, &l->error);
+				fprintf(out, " %s", l->error.worst_at);
+			}
+			fprintf(out, "\n");
+			if (g->at[i].level[k].lacking)
+				fprintf(out, "%20s %zu without a sum: %s\n", "", g->at[i].level[k].lacking,
+					g->at[i].level[k].why);
+			gap_text(out, l);
+		}
+}
+
 /* The text must load before anything is written. */
 static int check_and_write(const struct mc_opfit *f, const char *text, const char *output, struct mc_err *err)
 {
@@ -58,8 +120,10 @@ static int check_and_write(const struct mc_opfit *f, const char *text, const cha
 		return rc;
 	fputs(text, out.fp);
 	rc = mc_file_commit(&out, err);
-	if (!rc)
+	if (!rc) {
 		report(to_file ? stdout : stderr, f);
+		report_gaps(to_file ? stdout : stderr, &f->gaps);
+	}
 	return rc;
 }
 

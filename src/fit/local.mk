@@ -23,6 +23,8 @@ libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/opfit.c %D%/opfit.h \
 	%D%/opfit_curve.c \
 	%D%/opfit_text.c \
+	%D%/opgap.c %D%/opgap.h \
+	%D%/opgap_form.c %D%/opgap_form.h \
 	%D%/opgrid.c %D%/opgrid.h \
 	%D%/profile_text.c \
 	%D%/samples.c %D%/samples.h \

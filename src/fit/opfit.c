@@ -72,6 +72,8 @@ static void collect(struct mc_opfit *f, const struct mc_opsamples *s, const stru
 		const struct mc_opsample *x = &s->at[i];
 		struct mc_opfit_total *t = &f->total[x->point.op];
 
+		if (x->point.op == MC_OP_LAYER || x->point.op == MC_OP_STEP)
+			continue;
 		if (*x->flag)
 			t->flagged++;
 		else if (x->seconds < mc_op_floor_s(&x->point, &b->limits, b->element_bytes))
@@ -309,6 +311,22 @@ static int say(struct mc_opfit *f, const struct mc_opsamples *s, size_t n, struc
 	return MC_OK;
 }
 
+/* Whole layers and iterations against the curves, as a profile has them. */
+static int fit_gaps(struct mc_opfit *f, const struct mc_opsamples *s, size_t n, const struct mc_op_limits *l,
+		    struct mc_err *err)
+{
+	json_t *section = mc_opfit_section(f);
+	struct mc_operators o;
+	int rc = mc_operators_load(&o, section, l, err);
+
+	if (!rc) {
+		rc = mc_opgaps_samples(&f->gaps, &o, s, n, err);
+		mc_operators_fini(&o);
+	}
+	json_decref(section);
+	return rc;
+}
+
 int mc_opfit_samples(struct mc_opfit *f, const struct mc_opsamples *s, size_t n, const struct mc_op_limits *l,
 		     struct mc_err *err)
 {
@@ -328,6 +346,8 @@ int mc_opfit_samples(struct mc_opfit *f, const struct mc_opsamples *s, size_t n,
 		merge_repeats(&p);
 		rc = fit_all(f, &b, &p, err);
 	}
+	if (!rc)
+		rc = fit_gaps(f, s, n, l, err);
 	mc_vec_fini(&p);
 	if (rc)
 		mc_opfit_fini(f);
@@ -339,6 +359,7 @@ void mc_opfit_fini(struct mc_opfit *f)
 	for (size_t i = 0; i < f->n; i++)
 		mc_curve_fini(&f->at[i].curve);
 	mc_vec_fini(f);
+	mc_opgaps_fini(&f->gaps);
 	free(f->source);
 	f->source = NULL;
 }

@@ -8,6 +8,8 @@
  * points within those others' range count: the range is what a profile is trusted in. A part's outliers
  * count: nobody knows beforehand that a point is one. Time or time over work between knots: what has the
  * lower sum of median and 95th percentile there, time where the other would fall between knots.
+ *
+ * Whole layers and iterations have no curves: they are held against the sum of the others (fit/opgap.h).
  */
 #ifndef MC_FIT_OPFIT_H
 #define MC_FIT_OPFIT_H
@@ -16,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "fit/opgap.h"
 #include "fit/opgrid.h"
 #include "hw/opsamples.h"
 
@@ -40,7 +43,8 @@ struct mc_opfit_total {
 
 struct mc_opfit {
 	MC_VEC(struct mc_opfit_curve)
-	struct mc_opfit_total total[MC_OPS];
+	struct mc_opfit_total total[MC_OPS]; /* layers and steps: none, they are in gaps */
+	struct mc_opgaps gaps;
 	/* of the samples, borrowed: those of the first file, dtype the same in all */
 	const char *device, *software, *dtype;
 	const char *date; /* the latest */
@@ -63,6 +67,8 @@ bool mc_opfit_line(struct mc_opfit_curve *c, const struct mc_opgrid_basis *b, st
 /* "rows 96, context 0": the dimensions of the axes. */
 void mc_opfit_where(char out[64], const struct mc_curve *c, const struct mc_op_point *p);
 
+/* Points, median, p95, worst and where, for a profile; the caller's. */
+json_t *mc_opfit_error(const struct mc_curve_error *e);
 /* The "operators" section of a profile; the caller's. */
 json_t *mc_opfit_section(const struct mc_opfit *f);
 /* The profile: `hardware` (the object of a profile file, borrowed) with the section in place of any there.

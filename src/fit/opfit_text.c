@@ -22,7 +22,7 @@ static json_t *times(const struct mc_curve *c)
 	return list;
 }
 
-static json_t *error(const struct mc_curve_error *e)
+json_t *mc_opfit_error(const struct mc_curve_error *e)
 {
 	return json_pack("{s:I, s:o, s:o, s:o, s:s}", "points", (json_int_t)e->points, "median",
 			 mc_fit_number(e->median, 3), "p95", mc_fit_number(e->p95, 3), "worst",
@@ -49,7 +49,7 @@ static json_t *curve(const struct mc_opfit_curve *f)
 	o = json_pack("{s:s, s:o, s:o, s:o, s:s}", "op", mc_op_names[c->fixed.op], "fixed", fixed, "axes",
 		      axes, "seconds", times(c), "between", c->over_work ? "work" : "seconds");
 	if (c->error.points)
-		json_object_set_new(o, "error", error(&c->error));
+		json_object_set_new(o, "error", mc_opfit_error(&c->error));
 	json_object_set_new(o, "source",
 			    f->filled
 				? json_sprintf("%zu points, %zu outliers left out; %zu knots that "
@@ -61,7 +61,7 @@ static json_t *curve(const struct mc_opfit_curve *f)
 
 json_t *mc_opfit_section(const struct mc_opfit *f)
 {
-	json_t *o = json_object(), *curves = json_array();
+	json_t *o = json_object(), *curves = json_array(), *gaps;
 
 	for (size_t i = 0; i < f->n; i++)
 		json_array_append_new(curves, curve(&f->at[i]));
@@ -71,6 +71,9 @@ json_t *mc_opfit_section(const struct mc_opfit *f)
 	json_object_set_new(o, "date", json_string(*f->date ? f->date : "not said"));
 	json_object_set_new(o, "source", json_string(*f->source ? f->source : "not said"));
 	json_object_set_new(o, "curves", curves);
+	gaps = mc_opgaps_list(&f->gaps);
+	if (gaps)
+		json_object_set_new(o, "gaps", gaps);
 	return o;
 }
 

@@ -244,7 +244,7 @@ static int load_seconds(struct mc_curve *c, const json_t *seconds, struct mc_err
 	return MC_OK;
 }
 
-static int load_error(struct mc_curve_error *e, const json_t *o, struct mc_err *err)
+int mc_curve_error_load(struct mc_curve_error *e, const json_t *o, struct mc_err *err)
 {
 	const char *at = json_string_value(json_object_get(o, "worst_at"));
 
@@ -301,7 +301,7 @@ static int load(struct mc_curve *c, const json_t *o, struct mc_err *err)
 	}
 	if (!rc)
 		rc = load_seconds(c, json_object_get(o, "seconds"), err);
-	return rc ? rc : load_error(&c->error, json_object_get(o, "error"), err);
+	return rc ? rc : mc_curve_error_load(&c->error, json_object_get(o, "error"), err);
 }
 
 int mc_curve_load(struct mc_curve *c, const json_t *object, const struct mc_op_limits *l,

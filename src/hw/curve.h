@@ -50,6 +50,8 @@ struct mc_curve {
 	double element_bytes;
 };
 
+/* From an object of a profile; NULL: nothing is known. Errors (MC_USAGE) name the key "error". */
+int mc_curve_error_load(struct mc_curve_error *e, const json_t *object, struct mc_err *err);
 /* From one object of a profile; errors (MC_USAGE) name the key inside. A curve with a time below the floor of
  * its point is refused. *c needs _fini only on success. */
 int mc_curve_load(struct mc_curve *c, const json_t *object, const struct mc_op_limits *l,

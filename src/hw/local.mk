@@ -1,6 +1,7 @@
 libmooncake_a_SOURCES += \
 	%D%/curve.c %D%/curve.h \
 	%D%/fields.c \
+	%D%/gaps.c %D%/gaps.h \
 	%D%/internal.h \
 	%D%/nics.c \
 	%D%/operator.c %D%/operator.h \

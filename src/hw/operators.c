@@ -8,14 +8,15 @@
 #include "hw/opsamples.h"
 
 #define CURVES_MAX 10000
+#define GAPS_MAX   1000
 
-/* An error inside of curve i. */
-static int in_curve(struct mc_err *err, size_t i)
+/* An error inside of number i of a list. */
+static int in_list(struct mc_err *err, const char *list, size_t i)
 {
 	char key[sizeof err->key];
 
 	if (err) {
-		snprintf(key, sizeof key, "curves[%zu]%s%.60s", i, err->key[0] ? "." : "", err->key);
+		snprintf(key, sizeof key, "%s[%zu]%s%.60s", list, i, err->key[0] ? "." : "", err->key);
 		memcpy(err->key, key, sizeof key);
 	}
 	return MC_USAGE;
@@ -32,14 +33,29 @@ static int load_curves(struct mc_operators *o, const json_t *curves, struct mc_e
 		const json_t *c = json_array_get(curves, i);
 
 		if (mc_curve_load(&o->curve[i], c, &o->limits, o->element_bytes, err))
-			return in_curve(err, i);
+			return in_list(err, "curves", i);
 		o->n++;
 		for (size_t j = 0; j < i; j++)
 			if (!memcmp(&o->curve[j].fixed, &o->curve[i].fixed, sizeof o->curve[i].fixed)) {
 				mc_err_set(err, MC_USAGE,
 					   "has the operator and fixed dimensions of curves[%zu]", j);
-				return in_curve(err, i);
+				return in_list(err, "curves", i);
 			}
+	}
+	return MC_OK;
+}
+
+static int load_gaps(struct mc_operators *o, const json_t *gaps, struct mc_err *err)
+{
+	size_t n = json_array_size(gaps);
+
+	if (gaps && (!n || n > GAPS_MAX))
+		return mc_err_key(err, MC_USAGE, "gaps", "is not a list of 1 to 1,000 models");
+	o->gaps = n ? mc_xcalloc(n, sizeof *o->gaps) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (mc_gaps_load(&o->gaps[i], json_array_get(gaps, i), err))
+			return in_list(err, "gaps", i);
+		o->n_gaps++;
 	}
 	return MC_OK;
 }
@@ -54,7 +70,9 @@ static int load(struct mc_operators *o, const json_t *section, struct mc_err *er
 		     {"date", &o->date},
 		     {"source", &o->source},
 		     {"software", &o->software}};
-	size_t known = json_object_get(section, "curves") != NULL;
+	const json_t *gaps = json_object_get(section, "gaps");
+	size_t known = (json_object_get(section, "curves") != NULL) + (gaps != NULL);
+	int rc;
 
 	if (!json_is_object(section))
 		return mc_err_key(err, MC_USAGE, "",
@@ -71,11 +89,12 @@ static int load(struct mc_operators *o, const json_t *section, struct mc_err *er
 	if (known != json_object_size(section))
 		return mc_err_key(
 		    err, MC_USAGE, "",
-		    "has an unknown key; expected device, software, dtype, date, source, curves");
+		    "has an unknown key; expected device, software, dtype, date, source, curves, gaps");
 	o->element_bytes = (double)mc_opsamples_element_bytes(o->dtype);
 	if (o->element_bytes == 0)
 		return mc_err_key(err, MC_USAGE, "dtype", "is none of f32, bf16, f16");
-	return load_curves(o, json_object_get(section, "curves"), err);
+	rc = load_curves(o, json_object_get(section, "curves"), err);
+	return rc ? rc : load_gaps(o, gaps, err);
 }
 
 int mc_operators_load(struct mc_operators *o, const json_t *section, const struct mc_op_limits *l,
@@ -96,6 +115,9 @@ void mc_operators_fini(struct mc_operators *o)
 	for (size_t i = 0; i < o->n; i++)
 		mc_curve_fini(&o->curve[i]);
 	free(o->curve);
+	for (size_t i = 0; i < o->n_gaps; i++)
+		mc_gaps_fini(&o->gaps[i]);
+	free(o->gaps);
 	free(o->device);
 	free(o->software);
 	free(o->dtype);

@@ -3,9 +3,9 @@
  * curve (hw/curve.h) for each operator and each set of fixed dimensions. `mooncake fit` writes it:
  *
  *     "operators": {"device": ..., "software": ..., "dtype": "bf16", "date": ..., "source": ...,
- *                   "curves": [...]}
+ *                   "curves": [...], "gaps": [...]}
  *
- * software may be "", the other texts not.
+ * software may be "", the other texts not. gaps (hw/gaps.h) may be left out.
  */
 #ifndef MC_HW_OPERATORS_H
 #define MC_HW_OPERATORS_H
@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "hw/curve.h"
+#include "hw/gaps.h"
 
 struct mc_operators {
 	char *device, *software, *dtype, *date, *source;
@@ -22,6 +23,8 @@ struct mc_operators {
 	struct mc_op_limits limits; /* of the hardware around it */
 	struct mc_curve *curve;
 	size_t n;
+	struct mc_gaps *gaps;
+	size_t n_gaps;
 };
 
 /* From the section; errors (MC_USAGE) name the key inside, such as "curves[3].seconds". Two curves of one

@@ -8,8 +8,9 @@
  *     # dtype: bf16                            f32, bf16, f16
  *     # date: 2025-02-25
  *     # source: where the times come from
- *     # model: llama3-70b                      for layers and steps: a name, or a shape as a JSON object;
- * else optional # tensor_parallel: 8                     likewise # any other comment
+ *     # model: llama3-70b                      for layers and steps: a name, or a shape as a JSON object
+ *     # tensor_parallel: 8                     likewise; without it 1
+ *     # any other comment
  *     op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,seconds,spread_ratio,repeats,flag
  *     gemm,128,,,8192,1024,,,,,,,4.21e-05,0.012,37,
  *

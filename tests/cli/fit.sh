@@ -70,6 +70,35 @@ refused "files of two kinds" "fit.csv" 2 fit "$tap_dir/gemm.csv" "$tap_dir/fit.c
 sed 's/,[0-9.e-]*,,1,/,1e-9,,1,/' "$tap_dir/norm.csv" >"$tap_dir/fast.csv"
 refused "all faster than the hardware" "no sample is left" 2 fit "$tap_dir/fast.csv"
 
+# Whole iterations: what they take beyond the sum of the operators is kept, and predictions have it.
+mkdir "$tap_dir/tiny"
+echo '{"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 1,
+	"num_key_value_heads": 1, "intermediate_size": 64, "vocab_size": 64, "torch_dtype": "bfloat16"}' >"$tap_dir/tiny/config.json"
+awk -v model="$tap_dir/tiny/config.json" 'BEGIN {
+	print "# mooncake-samples: 1.0\n# device: d\n# dtype: bf16\n# date: 2026-02-03\n# model: " model
+	print "op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,seconds,spread_ratio,repeats,flag"
+	for (m = 1; m <= 8; m++) {
+		for (n = 64; n <= 192; n += 64)
+			printf "gemm,%d,,,%d,64,,,,,,,1e-5,,1,\n", m, n
+		for (c = 1; c <= 4096; c *= 8) {
+			printf "attention_decode,,%d,%d,,,1,1,64,,,,1e-5,,1,\n", c, m
+			printf "step,1,%d,%d,,,,,,,,,%s,,1,%s\n", c - 1, m, m == 8 ? "9" : "3e-4", m == 8 ? "drift" : ""
+		}
+	}
+}' >"$tap_dir/whole.csv"
+"$mooncake" fit "$tap_dir/whole.csv" -H "$node" -o "$out" >"$tap_dir/stdout"
+speaks "whole iterations give gaps" '"gaps"' cat "$out"
+speaks "their points and what is left out are told" yes awk '
+	$1 == "tiny" && $3 == "step" && $4 == 35 && $5 == 5 { row = 1 } row && /decode: \+1[89][0-9.]* us, up to 7/ { say = 1 }
+	END { print say ? "yes" : "no" }' "$tap_dir/stdout"
+"$mooncake" predict -H "$out" -m "$tap_dir/tiny/config.json" --decode 3x100 --format csv >"$tap_dir/predicted"
+speaks "and predictions have them" yes awk -F, '$2 == "total" { print($7 > 2.97e-4 && $7 < 3.03e-4 ? "yes" : $7) }' "$tap_dir/predicted"
+speaks "as a part of their own" "step_gap,gaps,1,0,curve," cat "$tap_dir/predicted"
+sed '/^# model/d' "$tap_dir/whole.csv" >"$tap_dir/nameless.csv"
+speaks "without a model's name they are left out, and told" "40 layers and steps" fit "$tap_dir/nameless.csv"
+sed 's/^# model.*/# model: llama9/' "$tap_dir/whole.csv" >"$tap_dir/nameless.csv"
+refused "a model that nobody knows" "model: " 2 fit "$tap_dir/nameless.csv"
+
 # The committed profiles of public tables, from them (tens of seconds with sanitizers).
 name="the tables give the committed profiles"
 if [ ! -d "${MOONCAKE_DATA:-/nonexistent}/kernels" ]; then

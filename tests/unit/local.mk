@@ -44,6 +44,7 @@ UNIT_TESTS = \
 	%D%/test_mixed \
 	%D%/test_operators \
 	%D%/test_opfit \
+	%D%/test_opgap \
 	%D%/test_opsamples \
 	%D%/test_optime \
 	%D%/test_order \

@@ -77,9 +77,51 @@ START_TEST(a_summary_weighs_by_points)
 }
 END_TEST
 
+#define GAP(constant, share, more)                                                                           \
+	"{\"model\": \"m\", \"tensor_parallel\": 1, \"shape\": {\"layers\": 4, \"hidden\": 256, \"heads\": " \
+	"4, "                                                                                                \
+	"\"kv_heads\": 2, \"head_dim\": 64, \"ffn\": 704, \"vocab\": 2048}, \"step\": {\"decode\": "         \
+	"{\"constant_s\": " constant ", \"row_s\": 0, \"share\": " share ", \"rows_max\": 32}, "             \
+	"\"sum_error\": {\"points\": 9, \"median\": 0.1, \"p95\": 0.2, \"worst\": 0.3, \"worst_at\": "       \
+	"\"x\"}, "                                                                                           \
+	"\"error\": {\"points\": 9, \"median\": 0.01, \"p95\": 0.02, \"worst\": 0.03}" more "}}"
+#define GAPS(list) "{" HEAD ", \"curves\": [" NORM "], \"gaps\": " list "}"
+
+START_TEST(gaps_are_read)
+{
+	char *text = with_operators(GAPS("[" GAP("-1e-5", "-0.5", "") "]"));
+	const struct mc_gaps *g;
+	struct mc_profile p;
+	struct mc_err err = {0};
+
+	ck_assert_msg(!mc_profile_load_text(&p, text, "p.json", &err), "%s: %s", err.key, err.text);
+	ck_assert_uint_eq(p.operators.n_gaps, 1);
+	g = p.operators.gaps;
+	ck_assert_str_eq(g->model, "m");
+	ck_assert(g->tensor_parallel == 1 && g->shape[MC_GAP_LAYERS] == 4 && g->shape[MC_GAP_VOCAB] == 2048);
+	ck_assert(g->layer.error.points == 0 && g->layer.gap[MC_DECODE].rows_max == 0);
+	ck_assert(g->step.gap[MC_PREFILL].rows_max == 0 && g->step.gap[MC_DECODE].rows_max == 32);
+	ck_assert_double_eq(g->step.gap[MC_DECODE].constant_s, -1e-5);
+	ck_assert_double_eq(g->step.sum_error.p95, 0.2);
+	ck_assert_double_eq(g->step.error.worst, 0.03);
+	ck_assert_double_eq_tol(mc_gap_s(&g->step.gap[MC_DECODE], 7, 1e-4), -6e-5, 1e-12);
+	mc_profile_fini(&p);
+	free(text);
+}
+END_TEST
+
 static const struct {
 	const char *section, *key;
 } bad_cases[] = {
+    {GAPS("[]"), "operators.gaps"},
+    {GAPS("[3]"), "operators.gaps[0].model"},
+    {GAPS("[{\"model\": \"m\", \"tensor_parallel\": 0}]"), "operators.gaps[0].tensor_parallel"},
+    {GAPS("[{\"model\": \"m\", \"tensor_parallel\": 1, \"shape\": {\"layers\": 1}}]"),
+     "operators.gaps[0].shape.hidden"},
+    {GAPS("[" GAP("\"no\"", "0", "") "]"), "operators.gaps[0].step.decode.constant_s"},
+    {GAPS("[" GAP("0", "-1", "") "]"), "operators.gaps[0].step.decode.share"},
+    {GAPS("[" GAP("0", "0", ", \"more\": 1") "]"), "operators.gaps[0].step"},
+    {GAPS("[" GAP("0", "0", "") ", " GAP("0", "1e9", "") "]"), "operators.gaps[1].step.decode.share"},
     {"\"none\"", "operators"},
     {"{}", "operators.device"},
     {"{" HEAD "}", "operators.curves"},
@@ -145,6 +187,7 @@ static Suite *suite(void)
 
 	tcase_add_test(t, a_section_is_read);
 	tcase_add_test(t, a_summary_weighs_by_points);
+	tcase_add_test(t, gaps_are_read);
 	tcase_add_loop_test(t, bad_sections_name_file_and_key, 0,
 			    (int)(sizeof bad_cases / sizeof *bad_cases));
 	tcase_add_test(t, the_link_is_a_bound);
