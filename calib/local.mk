@@ -14,10 +14,19 @@ libmccalib_a_CFLAGS = $(AM_CFLAGS)
 libmccalib_a_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/calib.h \
+	%D%/child.c %D%/child.h \
+	%D%/compute.c %D%/compute.h \
+	%D%/grid.c %D%/grid.h \
+	%D%/hostspeed.c %D%/hostspeed.h \
+	%D%/inplace.c \
 	%D%/measure.c %D%/measure.h \
-	%D%/session.c %D%/session.h
+	%D%/model.c %D%/model.h \
+	%D%/session.c %D%/session.h \
+	%D%/table.c
 
-CALIB_COMMANDS =
+CALIB_COMMANDS = \
+	%D%/cmd_check.c \
+	%D%/cmd_cpu.c
 noinst_PROGRAMS += mooncake-calib
 mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
 nodist_mooncake_calib_SOURCES = %D%/command_registry.c

@@ -58,14 +58,39 @@ struct mc_llama_seq {
 	int row;           /* out: its first row of logits, -1: none */
 };
 
+/* An operator that a step queued. */
+enum mc_llama_op {
+	MC_LLAMA_OP_COPY, /* of metadata or results; arguments: struct mc_copy; the others: that of ops.h */
+	MC_LLAMA_OP_EMBED,
+	MC_LLAMA_OP_PICK, /* of rows whose logits are wanted: struct mc_embed */
+	MC_LLAMA_OP_NORM,
+	MC_LLAMA_OP_GEMM,
+	MC_LLAMA_OP_ROPE,
+	MC_LLAMA_OP_KV_SCATTER,
+	MC_LLAMA_OP_ATTENTION_PREFILL,
+	MC_LLAMA_OP_ATTENTION_DECODE,
+	MC_LLAMA_OP_SWIGLU,
+	MC_LLAMA_OP_SAMPLE,
+	MC_LLAMA_OP_ALL_REDUCE, /* of all ranks: struct mc_all_reduce */
+};
+
+struct mc_llama_call {
+	enum mc_llama_op op;
+	int rank, layer;       /* layer -1: before or after them */
+	const void *arguments; /* until the hook returns */
+	struct mc_stream *stream;
+};
+
 /*
  * Called while a rank's layer is queued. need: before anything that is queued then touches the layer's pages;
  * the place to make the stream wait until cached KV is there. ready: after everything that writes them in
- * this step; the place to record an event from which they can be sent. Either may be NULL.
+ * this step; the place to record an event from which they can be sent. queued: right after each operator was
+ * queued (on a CPU: done); the place to time it, or to keep its arguments. Any may be NULL.
  */
 struct mc_llama_hooks {
 	void (*need)(void *arg, int rank, int layer, struct mc_stream *s);
 	void (*ready)(void *arg, int rank, int layer, struct mc_stream *s);
+	void (*queued)(void *arg, const struct mc_llama_call *call);
 	void *arg;
 };
 

@@ -49,11 +49,13 @@ struct mc_llama {
 	struct mc_llama_shape rank_shape;
 	struct mc_kv_layout layout;
 	const struct mc_backend *be;
-	struct mc_comm *comm; /* if ranks > 1 */
-	char *pinned;         /* rank 0's: [slots] metadata, then [slots][max_logits] tokens */
-	size_t meta_bytes;    /* of a slot */
-	int slot;             /* of the next step */
-	int *order;           /* [max_seqs]: sequences of a step, decodes first */
+	struct mc_comm *comm;               /* if ranks > 1 */
+	char *pinned;                       /* rank 0's: [slots] metadata, then [slots][max_logits] tokens */
+	size_t meta_bytes;                  /* of a slot */
+	int slot;                           /* of the next step */
+	const struct mc_llama_hooks *hooks; /* of the step that is queued now */
+	int layer;                          /* where that is; -1: outside of them */
+	int *order;                         /* [max_seqs]: sequences of a step, decodes first */
 	struct mc_llama_rank rank[MC_LLAMA_RANKS];
 };
 

@@ -21,6 +21,14 @@ static int qkv_width(const struct mc_llama *m)
 	return (m->rank_shape.heads + 2 * m->rank_shape.kv_heads) * m->rank_shape.head_dim;
 }
 
+static void told(const struct mc_llama *m, int rank, enum mc_llama_op op, const void *arguments)
+{
+	struct mc_llama_call call = {op, rank, m->layer, arguments, m->rank[rank].stream};
+
+	if (m->hooks->queued)
+		m->hooks->queued(m->hooks->arg, &call);
+}
+
 static void multiply(struct mc_llama *m, int rank, const struct mc_gemm *shape)
 {
 	struct mc_gemm g = *shape;
@@ -29,6 +37,7 @@ static void multiply(struct mc_llama *m, int rank, const struct mc_gemm *shape)
 	g.y_stride = g.y_stride ? g.y_stride : g.n;
 	g.dtype = m->want.dtype;
 	m->be->gemm(m->rank[rank].stream, &g);
+	told(m, rank, MC_LLAMA_OP_GEMM, &g);
 }
 
 /* x = norm of the residual, after x (if add) is added to that. */
@@ -45,6 +54,7 @@ static void norm(struct mc_llama *m, int rank, int rows, const void *weight, boo
 			    .dtype = m->want.dtype};
 
 	m->be->norm(r->stream, &n);
+	told(m, rank, MC_LLAMA_OP_NORM, &n);
 }
 
 static void batch_of(const struct mc_llama *m, int rank, const struct mc_llama_batch *part,
@@ -105,6 +115,7 @@ static void attend(struct mc_llama *m, int rank, const struct mc_llama_plan *p, 
 			m->be->attention_prefill(r->stream, &a);
 		else
 			m->be->attention_decode(r->stream, &a);
+		told(m, rank, prefill ? MC_LLAMA_OP_ATTENTION_PREFILL : MC_LLAMA_OP_ATTENTION_DECODE, &a);
 	}
 }
 
@@ -120,6 +131,7 @@ static void store_kv(struct mc_llama *m, int rank, const struct mc_llama_plan *p
 	a.k = after(m, r->wide, (size_t)(s->heads * s->head_dim));
 	a.v = after(m, a.k, (size_t)(s->kv_heads * s->head_dim));
 	m->be->kv_scatter(r->stream, &a);
+	told(m, rank, MC_LLAMA_OP_KV_SCATTER, &a);
 }
 
 /* Up to the sum that attention adds, this rank's part of it, in x. */
@@ -150,6 +162,7 @@ static void first_half(struct mc_llama *m, int rank, const struct mc_llama_plan 
 	norm(m, rank, rows, w->attention_norm, layer > 0);
 	multiply(m, rank, &qkv);
 	m->be->rope(r->stream, &rope);
+	told(m, rank, MC_LLAMA_OP_ROPE, &rope);
 	if (p->hooks->need)
 		p->hooks->need(p->hooks->arg, rank, layer, r->stream);
 	store_kv(m, rank, p, layer);
@@ -177,6 +190,7 @@ static void second_half(struct mc_llama *m, int rank, const struct mc_llama_plan
 	norm(m, rank, rows, w->ffn_norm, true);
 	multiply(m, rank, &up);
 	m->be->swiglu(r->stream, &swiglu);
+	told(m, rank, MC_LLAMA_OP_SWIGLU, &swiglu);
 	multiply(m, rank, &down);
 }
 
@@ -197,6 +211,7 @@ static void reduce(struct mc_llama *m, int rows)
 		buffer[i] = m->rank[i].x;
 	}
 	m->be->all_reduce(m->comm, &a);
+	told(m, 0, MC_LLAMA_OP_ALL_REDUCE, &a);
 }
 
 static void begin(struct mc_llama *m, int rank, const struct mc_llama_plan *p)
@@ -214,8 +229,11 @@ static void begin(struct mc_llama *m, int rank, const struct mc_llama_plan *p)
 
 	m->be->copy(r->stream, &c);
 	m->be->event_record(r->uploaded[p->slot], r->stream);
-	if (p->from == 0)
-		m->be->embed(r->stream, &e);
+	told(m, rank, MC_LLAMA_OP_COPY, &c);
+	if (p->from)
+		return;
+	m->be->embed(r->stream, &e);
+	told(m, rank, MC_LLAMA_OP_EMBED, &e);
 }
 
 /* This rank's share of the logits of the picked rows: only those are normalised. */
@@ -249,8 +267,10 @@ static void share_of_logits(struct mc_llama *m, int rank, const struct mc_llama_
 					.dtype = m->want.dtype};
 
 		m->be->embed(r->stream, &pick);
+		told(m, rank, MC_LLAMA_OP_PICK, &pick);
 	}
 	m->be->norm(r->stream, &n);
+	told(m, rank, MC_LLAMA_OP_NORM, &n);
 	if (m->want.ranks > 1) /* until the shares of the step before were fetched */
 		m->be->event_wait(m->rank[0].gathered, r->stream);
 	multiply(m, rank, &g);
@@ -273,6 +293,7 @@ static void gather_logits(struct mc_llama *m, const struct mc_llama_plan *p)
 
 		m->be->event_wait(m->rank[i].made, m->rank[0].stream);
 		m->be->copy(m->rank[0].stream, &c);
+		told(m, 0, MC_LLAMA_OP_COPY, &c);
 	}
 	m->be->event_record(m->rank[0].gathered, m->rank[0].stream);
 }
@@ -294,16 +315,21 @@ static void sample(struct mc_llama *m, const struct mc_llama_plan *p)
 			    .rows = 1};
 
 	m->be->sample(r->stream, &a);
+	told(m, 0, MC_LLAMA_OP_SAMPLE, &a);
 	m->be->copy(r->stream, &c);
+	told(m, 0, MC_LLAMA_OP_COPY, &c);
 }
 
 void mc_llama_run(struct mc_llama *m, const struct mc_llama_plan *p)
 {
 	int ranks = m->want.ranks;
 
+	m->hooks = p->hooks;
+	m->layer = -1;
 	for (int i = 0; i < ranks; i++)
 		begin(m, i, p);
 	for (int layer = p->from; layer < p->to; layer++) {
+		m->layer = layer;
 		for (int i = 0; i < ranks; i++)
 			first_half(m, i, p, layer);
 		reduce(m, p->all.rows);
@@ -311,6 +337,7 @@ void mc_llama_run(struct mc_llama *m, const struct mc_llama_plan *p)
 			second_half(m, i, p, layer);
 		reduce(m, p->all.rows);
 	}
+	m->layer = -1;
 	if (!p->picks)
 		return;
 	for (int i = 0; i < ranks; i++)

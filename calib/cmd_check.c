@@ -1,0 +1,285 @@
+/* mooncake-calib check: steps that no fit saw, measured, beside what a profile predicts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "base/units.h"
+#include "calib/child.h"
+#include "calib/compute.h"
+
+enum { POINTS = 400, SHARE = 60 };
+
+static const char text[] =
+    "Measures whole prefill and decode steps at random points and holds a profile's prediction (mooncake\n"
+    "predict) against them. Points: new tokens, sequences and contexts drawn within the limits by factors, "
+    "a\n"
+    "quarter of the prefills without context; the same seed draws the same ones. Times are those of the CPU\n"
+    "backend. Disturbed steps are left out. Samples: DIR/check-MODEL.csv, always anew.\n";
+
+static const struct mc_calib_option options[] = {
+    MC_CALIB_COMMON(struct mc_calib_compute_options),
+    MC_CALIB_MODEL_OPTIONS,
+    {"seed", 'S', "N", MC_CALIB_COUNT, MC_CALIB_AT(seed), 0, 1e15, "of the points; default: 1"},
+    {"require", 'r', "MEDIAN,P95", MC_CALIB_TEXT, MC_CALIB_AT(require), 0, 0,
+     "exit with 1 if the errors are above: \"5%,15%\""},
+    {0}};
+
+static void defaults(void *options_)
+{
+	struct mc_calib_compute_options *o = options_;
+
+	*o = (struct mc_calib_compute_options){
+	    .common = {.budget_s = 60, .precision = 0.02, .samples = "samples", .fresh = true},
+	    .model = "small-24.6m",
+	    .max_tokens = 2048,
+	    .max_batch = 32,
+	    .max_context = 4096,
+	    .block_tokens = 64,
+	    .tensor_parallel = 1,
+	    .seed = 1};
+}
+
+/* One step: predicted and measured. */
+struct pair {
+	char name[64];
+	double predicted, measured, error; /* |predicted / measured - 1| */
+	bool decode, outside;
+};
+
+struct pairs {
+	MC_VEC(struct pair)
+};
+
+struct gate {
+	bool given;
+	double median, p95;
+};
+
+static int one_ratio(const char *from, size_t n, double *v)
+{
+	char part[32];
+	bool percent = n > 1 && from[n - 1] == '%';
+
+	if (n >= sizeof part)
+		return MC_USAGE;
+	snprintf(part, sizeof part, "%.*s", (int)(n - percent), from);
+	if (mc_units_real(part, v, NULL) || *v < 0)
+		return MC_USAGE;
+	*v /= percent ? 100 : 1;
+	return 0;
+}
+
+static int parse_gate(const char *from, struct gate *g, struct mc_err *err)
+{
+	const char *comma = from ? strchr(from, ',') : NULL;
+
+	*g = (struct gate){.given = from != NULL};
+	if (!from || (comma && !one_ratio(from, (size_t)(comma - from), &g->median) &&
+		      !one_ratio(comma + 1, strlen(comma + 1), &g->p95)))
+		return 0;
+	return mc_err_set(err, MC_USAGE, "--require is '%.60s'; expected MEDIAN,P95, as in 5%%,15%%", from);
+}
+
+/* Steps one after the other until the time is up; only their whole times. */
+static int measure(struct mc_calib_compute *c, struct mc_err *err)
+{
+	struct mc_calib_grid g;
+	int rc = 0;
+
+	mc_calib_grid_random(&g, &c->want.limits, (uint64_t)c->o->seed, POINTS);
+	c->goal.cap_s = fmin(c->goal.cap_s, c->o->common.budget_s / SHARE);
+	for (size_t i = 0; i < g.n && !rc && !mc_calib_stop; i++) {
+		const struct mc_calib_point *p = &g.at[i];
+		struct mc_op_point at = {
+		    .op = MC_OP_STEP,
+		    .dim = {[MC_DIM_ROWS] = p->rows, [MC_DIM_CONTEXT] = p->context, [MC_DIM_SEQS] = p->seqs}};
+		struct mc_calib_samples s = {0};
+		struct mc_calib_result r;
+
+		if (mc_calib_session_left_s(&c->session) <= 0)
+			break;
+		mc_calib_session_progress(&c->session, i, g.n, c->name);
+		rc = mc_calib_model_whole(&c->model, p, &c->goal, &r, err);
+		if (!rc && r.time.n) {
+			mc_calib_model_sample(&s, &at, &r.time, r.flag);
+			c->measured++;
+			c->flagged += r.flag[0] != 0;
+			rc = mc_calib_session_add(&c->session, s.at, s.n, err);
+		}
+		mc_vec_fini(&s);
+	}
+	mc_calib_session_clear(&c->session);
+	mc_vec_fini(&g);
+	return rc;
+}
+
+/* What predict --format csv says: prediction,part,kind,calls,outside,how,seconds,measured_seconds. */
+static int read_pairs(const char *path, struct pairs *all, struct mc_err *err)
+{
+	char *csv, *field[8], *rest = NULL;
+	size_t n;
+	int rc = mc_file_read(path, (size_t)1 << 28, &csv, &n, err);
+
+	if (rc)
+		return rc;
+	for (char *line = strtok_r(csv, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct pair p = {0};
+
+		if (mc_str_fields(line, ',', field, 8) != 8 || strcmp(field[1], "total"))
+			continue;
+		snprintf(p.name, sizeof p.name, "%s", field[0]);
+		p.outside = atof(field[4]) > 0;
+		p.predicted = atof(field[6]);
+		p.measured = atof(field[7]);
+		p.decode = strstr(p.name, "x1 after") != NULL;
+		p.error = fabs(p.predicted / p.measured - 1);
+		if (p.measured > 0)
+			mc_vec_push(all, p);
+	}
+	free(csv);
+	if (!all->n)
+		rc = mc_err_set(err, MC_FAIL, "%s: nothing was predicted", path);
+	return rc;
+}
+
+/* The profile's prediction of the session's points. */
+static int predict(const struct mc_calib_compute *c, const char *profile, struct pairs *all,
+		   struct mc_err *err)
+{
+	char *points = mc_calib_compute_path(c, ".csv"), *said = mc_calib_compute_path(c, "-predicted.csv");
+	char *config = mc_calib_compute_config(c, err);
+	const char *argv[] = {"predict",  "--hardware", profile,    "--model", config,
+			      "--points", points,       "--format", "csv",     NULL};
+	int rc = config ? mc_calib_child(argv, said, err) : err->rc;
+
+	if (!rc)
+		rc = read_pairs(said, all, err);
+	free(points);
+	free(said);
+	free(config);
+	return rc;
+}
+
+static int by_error(const void *a, const void *b)
+{
+	double x = ((const struct pair *)a)->error, y = ((const struct pair *)b)->error;
+
+	return (x > y) - (x < y);
+}
+
+static const struct pair *at_share(const struct pairs *p, double share)
+{
+	return &p->at[(size_t)ceil(share * (double)p->n) - 1];
+}
+
+/* All, the prefills or the decodes, sorted by error. */
+static void line_of(const char *name, const struct pairs *all, int which)
+{
+	struct pairs of = {0};
+	size_t low = 0, outside = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (which < 0 || all->at[i].decode == which) {
+			mc_vec_push(&of, all->at[i]);
+			low += all->at[i].predicted < all->at[i].measured;
+			outside += all->at[i].outside;
+		}
+	if (of.n)
+		printf(
+		    "%-8s %6zu  %6.1f %% %6.1f %% %6.1f %%  %5.0f %%  %7zu  %s: %.6g s, predicted %.6g s\n",
+		    name, of.n, 100 * at_share(&of, 0.5)->error, 100 * at_share(&of, 0.95)->error,
+		    100 * at_share(&of, 1)->error, 100 * (double)low / (double)of.n, outside,
+		    at_share(&of, 1)->name, at_share(&of, 1)->measured, at_share(&of, 1)->predicted);
+	mc_vec_fini(&of);
+}
+
+static int judge(const struct mc_calib_compute *c, struct pairs *all, const struct gate *g,
+		 struct mc_err *err)
+{
+	double median, p95;
+
+	qsort(all->at, all->n, sizeof *all->at, by_error);
+	median = at_share(all, 0.5)->error;
+	p95 = at_share(all, 0.95)->error;
+	printf("%s: %zu steps measured in %.0f s, %zu disturbed and left out\n", c->name, c->measured,
+	       mc_calib_session_elapsed_s(&c->session), c->flagged);
+	printf("%-8s %6s  %8s %8s %8s  %7s  %7s  %s\n", "", "steps", "median", "p95", "worst", "low",
+	       "outside", "worst at");
+	line_of("prefill", all, 0);
+	line_of("decode", all, 1);
+	line_of("all", all, -1);
+	if (!g->given || (median <= g->median && p95 <= g->p95))
+		return MC_OK;
+	return mc_err_set(err, MC_FAIL,
+			  "errors of %.1f %% (median) and %.1f %% (p95); required are %.1f %% and %.1f %%",
+			  100 * median, 100 * p95, 100 * g->median, 100 * g->p95);
+}
+
+/* Was it made here? */
+static void compare_device(const struct mc_calib_compute *c, const char *profile)
+{
+	json_t *o = json_load_file(profile, 0, NULL);
+	const char *device = json_string_value(json_object_get(json_object_get(o, "operators"), "device"));
+
+	if (device && strcmp(device, c->session.all.device))
+		mc_calib_warn("the profile is of '%s', this is '%s'", device, c->session.all.device);
+	json_decref(o);
+}
+
+static int check(struct mc_calib_compute *c, const char *profile, const struct gate *g, struct mc_err *err)
+{
+	struct pairs all = {0};
+	int rc;
+
+	compare_device(c, profile);
+	rc = measure(c, err);
+	if (!rc && mc_calib_stop) {
+		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
+			c->session.all.n);
+		return MC_CALIB_INTERRUPTED;
+	}
+	if (!rc && c->flagged == c->measured)
+		rc = mc_err_set(err, MC_FAIL, "all %zu steps were disturbed by others on this machine",
+				c->measured);
+	if (!rc)
+		rc = predict(c, profile, &all, err);
+	if (!rc)
+		rc = judge(c, &all, g, err);
+	mc_vec_fini(&all);
+	return rc;
+}
+
+static int run(void *options_, char **operands, struct mc_err *err)
+{
+	struct mc_calib_compute c = {.o = options_, .prefix = "check", .way = "whole steps at random points"};
+	struct gate gate;
+	int rc = parse_gate(c.o->require, &gate, err);
+
+	if (rc)
+		return rc;
+	c.backend = mc_backend_find("cpu", err);
+	rc = c.backend ? mc_calib_compute_init(&c, err) : MC_USAGE;
+	if (!rc)
+		rc = mc_calib_compute_open(&c, err);
+	if (rc)
+		return rc;
+	rc = check(&c, operands[0], &gate, err);
+	mc_calib_compute_close(&c);
+	return rc;
+}
+
+const struct mc_calib_command mc_calib_command_check = {
+    .name = "check",
+    .summary = "a profile's prediction beside steps that no fit saw",
+    .operands = "PROFILE",
+    .text = text,
+    .options = options,
+    .options_size = sizeof(struct mc_calib_compute_options),
+    .min_operands = 1,
+    .max_operands = 1,
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,127 @@
+/* mooncake-calib cpu: the CPU backend, by steps of a small model. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "calib/compute.h"
+#include "calib/hostspeed.h"
+
+static const char text[] =
+    "Measures the CPU backend: whole steps of a model with random weights, prefill and decode, and in each "
+    "of\n"
+    "them every operator where it stands, so that it finds the caches as it does in a model that runs. The\n"
+    "most informative points come first: whenever it ends, what is there can be fitted. A step or an "
+    "operator\n"
+    "that others on the machine disturbed is flagged and measured again while there is time.\n"
+    "\n"
+    "Samples: DIR/cpu-MODEL.csv. With --output, mooncake fit makes a profile of all of DIR/cpu-*.csv; its\n"
+    "hardware is measured, too (DIR/cpu-hardware.json), if --hardware names none.\n";
+
+static const struct mc_calib_option options[] = {
+    MC_CALIB_COMMON(struct mc_calib_compute_options), MC_CALIB_MODEL_OPTIONS, {0}};
+
+static void defaults(void *options_)
+{
+	struct mc_calib_compute_options *o = options_;
+
+	*o = (struct mc_calib_compute_options){
+	    .common = {.budget_s = 180, .precision = 0.02, .samples = "samples"},
+	    .model = "small-24.6m",
+	    .max_tokens = 2048,
+	    .max_batch = 32,
+	    .max_context = 4096,
+	    .block_tokens = 64,
+	    .tensor_parallel = 1};
+}
+
+/* The hardware's section: as given, or measured. The path is the caller's to free; NULL: *err. */
+static char *hardware(const struct mc_calib_compute *c, struct mc_err *err)
+{
+	struct mc_str path = {0};
+	struct mc_calib_hostspeed h;
+
+	if (c->o->common.hardware)
+		return mc_xstrdup(c->o->common.hardware);
+	mc_str_printf(&path, "%s/cpu-hardware.json", c->o->common.samples);
+	if ((!c->o->common.fresh && !access(path.at, R_OK)) ||
+	    (!mc_calib_hostspeed(&h, c->backend, (int)c->o->threads, err) &&
+	     !mc_calib_hostspeed_write(&h, c->session.all.device, path.at, err)))
+		return path.at;
+	mc_str_fini(&path);
+	return NULL;
+}
+
+static void report(const struct mc_calib_compute *c)
+{
+	char *path = mc_calib_compute_path(c, ".csv");
+
+	printf(
+	    "%s: %zu points measured in %.0f s, %zu flagged%s; %zu samples, of which %zu were there before\n",
+	    path, c->measured, mc_calib_session_elapsed_s(&c->session), c->flagged,
+	    c->drifted ? ", others for drift" : "", c->session.all.n, c->session.before);
+	free(path);
+	mc_calib_compute_table(c);
+	if (c->flagged > c->measured / 2)
+		mc_calib_warn("most points were disturbed by others on this machine");
+}
+
+static int finish(struct mc_calib_compute *c, const char *profile, struct mc_err *err)
+{
+	if (mc_calib_stop) {
+		mc_calib_session_clear(&c->session);
+		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
+			c->session.all.n);
+		return MC_CALIB_INTERRUPTED;
+	}
+	report(c);
+	return c->o->common.output ? mc_calib_compute_fit(c, profile, err) : MC_OK;
+}
+
+/* The bounds come first: they belong to the budget. */
+static int measure(struct mc_calib_compute *c, struct mc_err *err)
+{
+	char *profile = NULL;
+	int rc = 0;
+
+	if (c->o->common.output)
+		profile = hardware(c, err);
+	if (c->o->common.output && !profile)
+		return err->rc;
+	rc = mc_calib_compute_run(c, err);
+	if (!rc)
+		rc = finish(c, profile, err);
+	free(profile);
+	return rc;
+}
+
+static int run(void *options_, char **operands, struct mc_err *err)
+{
+	struct mc_calib_compute c = {.o = options_,
+				     .prefix = "cpu",
+				     .measure = mc_calib_model_step,
+				     .way = "operators in place, in whole steps"};
+	int rc;
+
+	(void)operands;
+	c.backend = mc_backend_find("cpu", err);
+	rc = c.backend ? mc_calib_compute_init(&c, err) : MC_USAGE;
+	if (!rc)
+		rc = mc_calib_compute_open(&c, err);
+	if (rc)
+		return rc;
+	rc = measure(&c, err);
+	mc_calib_compute_close(&c);
+	return rc;
+}
+
+const struct mc_calib_command mc_calib_command_cpu = {
+    .name = "cpu",
+    .summary = "operators, layers and steps of a small model on this machine's processors",
+    .operands = "",
+    .text = text,
+    .options = options,
+    .options_size = sizeof(struct mc_calib_compute_options),
+    .defaults = defaults,
+    .run = run,
+};
