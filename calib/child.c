@@ -2,35 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/vec.h"
 
 extern char **environ;
-
-/* Beside this program's own file, where there is one. */
-static void find(char *path, size_t n)
-{
-	ssize_t len = readlink("/proc/self/exe", path, n - 1);
-	char *slash;
-
-	if (len > 0) {
-		path[len] = 0;
-		slash = strrchr(path, '/');
-		if (slash && (size_t)(slash - path) + sizeof "/mooncake" <= n) {
-			strcpy(slash, "/mooncake");
-			if (!access(path, X_OK))
-				return;
-		}
-	}
-	snprintf(path, n, "mooncake");
-}
 
 static int wait_for(pid_t pid)
 {
@@ -44,13 +25,14 @@ static int wait_for(pid_t pid)
 
 int mc_calib_child(const char *const *argv, const char *output, struct mc_err *err)
 {
-	char path[PATH_MAX], **all;
+	char *path = mc_beside_find("mooncake"), **all;
 	posix_spawn_file_actions_t actions;
 	size_t n = 0;
 	pid_t pid;
 	int rc;
 
-	find(path, sizeof path);
+	if (!path)
+		return mc_err_set(err, MC_FAIL, "there is no mooncake beside mooncake-calib, nor in PATH");
 	while (argv[n])
 		n++;
 	all = mc_xcalloc(n + 2, sizeof *all);
@@ -62,7 +44,7 @@ int mc_calib_child(const char *const *argv, const char *output, struct mc_err *e
 		posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output,
 						 O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	fflush(NULL);
-	rc = posix_spawnp(&pid, path, &actions, NULL, all, environ);
+	rc = posix_spawn(&pid, path, &actions, NULL, all, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	for (size_t i = 0; i <= n; i++)
 		free(all[i]);

@@ -35,21 +35,15 @@ static void defaults(void *options_)
 	    .tensor_parallel = 1};
 }
 
-/* The hardware's section: as given, or measured. The path is the caller's to free; NULL: *err. */
-static char *hardware(const struct mc_calib_compute *c, struct mc_err *err)
+/* The path of the hardware's profile: as given, or to be measured; the caller's to free. */
+static char *hardware_path(const struct mc_calib_compute *c)
 {
 	struct mc_str path = {0};
-	struct mc_calib_hostspeed h;
 
 	if (c->o->common.hardware)
 		return mc_xstrdup(c->o->common.hardware);
 	mc_str_printf(&path, "%s/cpu-hardware.json", c->o->common.samples);
-	if ((!c->o->common.fresh && !access(path.at, R_OK)) ||
-	    (!mc_calib_hostspeed(&h, c->backend, (int)c->o->threads, err) &&
-	     !mc_calib_hostspeed_write(&h, c->session.all.device, path.at, err)))
-		return path.at;
-	mc_str_fini(&path);
-	return NULL;
+	return path.at;
 }
 
 static void report(const struct mc_calib_compute *c)
@@ -66,33 +60,42 @@ static void report(const struct mc_calib_compute *c)
 		mc_calib_warn("most points were disturbed by others on this machine");
 }
 
-static int finish(struct mc_calib_compute *c, const char *profile, struct mc_err *err)
+static int fit(struct mc_calib_compute *c, struct mc_calib_hostspeed *h, struct mc_err *err)
 {
-	if (mc_calib_stop) {
-		mc_calib_session_clear(&c->session);
-		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
-			c->session.all.n);
-		return MC_CALIB_INTERRUPTED;
+	char *path = hardware_path(c), *config = mc_calib_compute_config(c, err);
+	int rc = config ? 0 : err->rc;
+
+	if (config)
+		printf("for mooncake predict, the model is %s\n", config);
+	free(config);
+	if (!rc && !c->o->common.hardware) {
+		mc_calib_hostspeed_raise(h, &c->session.all);
+		rc = mc_calib_hostspeed_write(h, c->session.all.device, path, err);
 	}
-	report(c);
-	return c->o->common.output ? mc_calib_compute_fit(c, profile, err) : MC_OK;
+	if (!rc)
+		rc = mc_calib_compute_fit(c, path, err);
+	free(path);
+	return rc;
 }
 
 /* The bounds come first: they belong to the budget. */
 static int measure(struct mc_calib_compute *c, struct mc_err *err)
 {
-	char *profile = NULL;
-	int rc = 0;
+	bool bounds = c->o->common.output && !c->o->common.hardware;
+	struct mc_calib_hostspeed h = {0};
+	int rc = bounds ? mc_calib_hostspeed(&h, c->backend, (int)c->o->threads, err) : 0;
 
-	if (c->o->common.output)
-		profile = hardware(c, err);
-	if (c->o->common.output && !profile)
-		return err->rc;
-	rc = mc_calib_compute_run(c, err);
 	if (!rc)
-		rc = finish(c, profile, err);
-	free(profile);
-	return rc;
+		rc = mc_calib_compute_run(c, err);
+	if (rc)
+		return rc;
+	if (mc_calib_stop) {
+		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
+			c->session.all.n);
+		return MC_CALIB_INTERRUPTED;
+	}
+	report(c);
+	return c->o->common.output ? fit(c, &h, err) : MC_OK;
 }
 
 static int run(void *options_, char **operands, struct mc_err *err)

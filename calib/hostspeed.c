@@ -190,6 +190,20 @@ int mc_calib_hostspeed(struct mc_calib_hostspeed *h, const struct mc_backend *b,
 	return rc;
 }
 
+void mc_calib_hostspeed_raise(struct mc_calib_hostspeed *h, const struct mc_opsamples *s)
+{
+	double e = (double)mc_opsamples_element_bytes(s->dtype);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct mc_opsample *p = &s->at[i];
+
+		if (p->flag[0])
+			continue;
+		h->flops = fmax(h->flops, mc_op_flops(&p->point) / p->seconds);
+		h->cache_bytes_per_s = fmax(h->cache_bytes_per_s, mc_op_bytes(&p->point, e) / p->seconds);
+	}
+}
+
 int mc_calib_hostspeed_write(const struct mc_calib_hostspeed *h, const char *device, const char *path,
 			     struct mc_err *err)
 {
@@ -204,7 +218,8 @@ int mc_calib_hostspeed_write(const struct mc_calib_hostspeed *h, const char *dev
 	snprintf(
 	    source, sizeof source,
 	    "measured by mooncake-calib on %s, %d threads: peak: the fastest of %d products of %d x %d x %d "
-	    "in f32 (%s); memory_bandwidth: reads within the first-level cache (%s), as operators of small "
+	    "in f32, or an operator that was faster (%s); memory_bandwidth: reads within the first-level "
+	    "cache, or an operator that was faster (%s), as operators of small "
 	    "models find their data in caches; from memory it is %s; both with a tenth added, as bounds; "
 	    "vram and dram: the machine's memory, half each. Not measured: the network card and copies "
 	    "to a device, which a CPU has none of (the rate of memory)",

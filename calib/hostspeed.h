@@ -3,11 +3,13 @@
  * backend holds times against, and the hardware section of a profile.
  *
  * Peak: the fastest of large products of the backend. Bandwidth: small models live in caches, so the bound of
- * operators is that of a read within the first-level cache; that of memory stands beside it.
+ * operators is that of a read within the first-level cache; that of memory stands beside it. A machine that
+ * others slowed down just then shows in samples that are faster: the bounds are raised to those.
  */
 #ifndef MC_CALIB_HOSTSPEED_H
 #define MC_CALIB_HOSTSPEED_H
 
+#include "hw/opsamples.h"
 #include "kernels/backend.h"
 
 struct mc_calib_hostspeed {
@@ -20,7 +22,9 @@ struct mc_calib_hostspeed {
 
 int mc_calib_hostspeed(struct mc_calib_hostspeed *h, const struct mc_backend *b, int threads,
 		       struct mc_err *err);
-/* A profile of it, without any measured times, to `path`; named `name`. */
+/* Raise the bounds to what samples did. */
+void mc_calib_hostspeed_raise(struct mc_calib_hostspeed *h, const struct mc_opsamples *s);
+/* A profile of it, without any measured times, to `path`. */
 int mc_calib_hostspeed_write(const struct mc_calib_hostspeed *h, const char *device, const char *path,
 			     struct mc_err *err);
 

@@ -5,6 +5,7 @@ UNIT_TESTS = \
 	%D%/test_answers \
 	%D%/test_belady \
 	%D%/test_bisect \
+	%D%/test_calib_measure \
 	%D%/test_ci \
 	%D%/test_classes \
 	%D%/test_clients \
@@ -87,6 +88,7 @@ check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
+%C%_test_calib_measure_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 # The test stands before these functions.
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mc_cluster_report -Wl,--wrap=mc_cluster_sample -Wl,--wrap=mc_conductor_decide

@@ -1,0 +1,71 @@
+#!/bin/sh
+# mooncake-calib cpu and check as their users meet them: moments of measuring, resumed, interrupted, fitted, held against steps.
+. "$(dirname "$0")/../scripts/tap.sh"
+. "$(dirname "$0")/lib.sh"
+calib=$MC_BUILDDIR/mooncake-calib
+dir=$tap_dir/samples
+file=$dir/cpu-tiny.csv
+
+# Small shapes, one thread, whatever else the machine does: figures of no worth, but all of them.
+cpu() { "$calib" cpu --model tiny --threads 1 --max-tokens 32 --max-batch 4 --max-context 64 --block-tokens 16 --busy-ok \
+	--precision 0.5 --samples "$dir" "$@"; }
+check() { "$calib" check --model tiny --threads 1 --max-tokens 32 --max-batch 4 --max-context 64 --block-tokens 16 --busy-ok \
+	--precision 0.5 --samples "$dir" "$@"; }
+rows() { grep -c '^[a-z_]*,' "$file"; }
+
+passes '--help of all' "$calib" --help
+passes '--help of a command' "$calib" cpu --help
+refused 'no such command' "did you mean 'cpu'" 2 "$calib" cpus
+refused 'no such option' "did you mean '--budget'" 2 cpu --budgets 1s
+refused 'no value' 'needs a value' 2 cpu --budget
+refused 'a bad value' '--precision' 2 cpu --precision 2
+refused 'no operand is wanted' 'options only' 2 cpu it
+refused 'an operand is wanted' 'PROFILE' 2 check
+refused 'no such model' 'did you mean "tiny"' 2 "$calib" cpu --model tiney --samples "$dir"
+refused 'tokens beyond the context' '--max-context' 2 cpu --max-tokens 128
+refused 'a bad gate' 'MEDIAN,P95' 2 check p.json --require 5
+
+# A moment gives the corners; a profile is fitted at once.
+cpu --budget 0.6s --output "$tap_dir/p.json" >"$tap_dir/out" 2>"$tap_dir/err" || not_ok 'cpu' "exit $?: $(cat "$tap_dir/err")"
+speaks 'what was measured is told' 'points measured' cat "$tap_dir/out"
+speaks 'layers and steps are held against sums' 'sum against a step' cat "$tap_dir/out"
+ops() { cut -d, -f1 "$file" | sort -u | tr '\n' ' '; }
+speaks 'every operator is there' ' embed gemm host_step kv_scatter layer norm ' ops
+speaks 'and attention, and steps' ' rope sample step swiglu ' ops
+speaks 'the head says of what' '# model: {' cat "$file"
+speaks 'the profile has operators' '"attention_decode"' cat "$tap_dir/p.json"
+passes 'the profile predicts' "$mooncake" predict --hardware "$tap_dir/p.json" --model "$dir/tiny/config.json" --decode 2x32 --prefill 16
+
+# A rerun goes on.
+before=$(rows)
+cpu --budget 0.2s >"$tap_dir/out" 2>&1 || not_ok 'cpu again' "$(cat "$tap_dir/out")"
+twice() { awk -F, '/^step,/ && $16 == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) if (n[p] > 1) print p, n[p] }' "$file"; }
+silent 'a rerun skips what is there' twice
+speaks 'and says so' "of which $((before - 1)) were there before" cat "$tap_dir/out"
+refused 'samples of another device' '--fresh' 2 cpu --budget 0.1s --threads 2
+cpu --budget 0.1s --fresh >"$tap_dir/out" 2>&1
+speaks '--fresh begins anew' 'of which 0 were there before' cat "$tap_dir/out"
+
+# check: steps that were not in the fit.
+passes 'check' check "$tap_dir/p.json" --budget 0.2s --require 1000,1000
+check "$tap_dir/p.json" --budget 0.2s --seed 2 --require 0,0 >"$tap_dir/out" 2>"$tap_dir/err"
+speaks 'a gate that is missed exits with 1' 'exit 1.' echo "exit $?."
+speaks 'and says by how much' 'required are' cat "$tap_dir/err"
+speaks 'prefills and decodes are told apart' 'decode ' cat "$tap_dir/out"
+refused 'no such profile' 'nowhere.json' 2 check "$tap_dir/nowhere.json" --budget 0.1s
+
+# Ctrl-C: what was measured is kept.
+rm -f "$file"
+"$calib" cpu --model tiny --threads 1 --max-tokens 32 --max-batch 4 --max-context 64 --block-tokens 16 --busy-ok --budget 1min \
+	--precision 0.0001 --samples "$dir" >"$tap_dir/out" 2>"$tap_dir/err" &
+pid=$!
+for i in $(seq 100); do
+	grep -q '^step,' "$file" 2>/dev/null && break
+	sleep 0.1
+done
+kill -INT $pid
+wait $pid
+speaks 'an interrupted run exits with 130' 'exit 130.' echo "exit $?."
+speaks 'and says what is kept' 'are kept' cat "$tap_dir/err"
+speaks 'and keeps it' 'step' tail -n 1 "$file"
+tap_done
