@@ -16,17 +16,23 @@ libmccalib_a_SOURCES = \
 	%D%/calib.h \
 	%D%/child.c %D%/child.h \
 	%D%/compute.c %D%/compute.h \
+	%D%/diskfile.c %D%/diskfile.h \
+	%D%/diskgrid.c %D%/diskgrid.h \
+	%D%/diskload.c %D%/diskload.h \
+	%D%/disktable.c %D%/disktable.h \
 	%D%/grid.c %D%/grid.h \
 	%D%/hostspeed.c %D%/hostspeed.h \
 	%D%/inplace.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/model.c %D%/model.h \
+	%D%/ring.c %D%/ring.h \
 	%D%/session.c %D%/session.h \
 	%D%/table.c
 
 CALIB_COMMANDS = \
 	%D%/cmd_check.c \
-	%D%/cmd_cpu.c
+	%D%/cmd_cpu.c \
+	%D%/cmd_disk.c
 noinst_PROGRAMS += mooncake-calib
 mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
 nodist_mooncake_calib_SOURCES = %D%/command_registry.c

@@ -1,5 +1,6 @@
 # The program as its users meet it: what it prints where, and how it exits. One command a script; TAP on stdout.
 CLI_TESTS = \
+	%D%/calib-disk.sh \
 	%D%/calib.sh \
 	%D%/capacity.sh \
 	%D%/clients.sh \

@@ -23,6 +23,7 @@ UNIT_TESTS = \
 	%D%/test_curve \
 	%D%/test_decode \
 	%D%/test_decode_lost \
+	%D%/test_diskload \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_evict_traces \
@@ -63,6 +64,7 @@ UNIT_TESTS = \
 	%D%/test_queue \
 	%D%/test_replicas \
 	%D%/test_replicate \
+	%D%/test_ring \
 	%D%/test_roles \
 	%D%/test_search \
 	%D%/test_shape \
@@ -89,7 +91,10 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_calib_measure_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+%C%_test_diskload_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+%C%_test_ring_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 # The test stands before these functions.
+%C%_test_diskload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mc_ring_take
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mc_cluster_report -Wl,--wrap=mc_cluster_sample -Wl,--wrap=mc_conductor_decide
 AM_DEFAULT_SOURCE_EXT = .c
