@@ -185,6 +185,17 @@ static size_t span(char *text, size_t n, const char *dim, double low, double hig
 	return len < 0 || (size_t)len >= n ? 0 : (size_t)len;
 }
 
+static void show_left_out(const struct mc_curve_error *e)
+{
+	char text[128];
+
+	if (!e->points)
+		return;
+	snprintf(text, sizeof text, "  of a shape left out: median %.1f %%, p95 %.1f %%, worst %.0f %%",
+		 100 * e->median, 100 * e->p95, 100 * e->worst);
+	entry("", text);
+}
+
 static void show_operator(const struct mc_operators *o, enum mc_op op)
 {
 	struct mc_operators_summary s;
@@ -205,6 +216,26 @@ static void show_operator(const struct mc_operators *o, enum mc_op op)
 	else
 		snprintf(text + at, sizeof text - at, "; error not known");
 	entry("", text);
+	show_left_out(&o->held_out[op][MC_LEFT_SHAPE]);
+}
+
+static void show_gaps(const struct mc_gaps *g)
+{
+	const struct mc_gap_level *const levels[] = {&g->layer, &g->step};
+	static const char *const names[] = {"layers", "iterations"};
+	char text[192];
+
+	for (int k = 0; k < 2; k++) {
+		if (!levels[k]->error.points)
+			continue;
+		snprintf(text, sizeof text,
+			 "whole %s of %.64s on %" PRId64 " GPU%s: error at %" PRId64
+			 " points held out: median %.1f %%, p95 %.1f %%, worst %.0f %%",
+			 names[k], g->model, g->tensor_parallel, g->tensor_parallel == 1 ? "" : "s",
+			 levels[k]->error.points, 100 * levels[k]->error.median, 100 * levels[k]->error.p95,
+			 100 * levels[k]->error.worst);
+		entry("", text);
+	}
 }
 
 static void show_operators(const struct mc_operators *o)
@@ -216,6 +247,8 @@ static void show_operators(const struct mc_operators *o)
 	entry("", o->source);
 	for (int op = 0; op < MC_OPS; op++)
 		show_operator(o, (enum mc_op)op);
+	for (size_t i = 0; i < o->n_gaps; i++)
+		show_gaps(&o->gaps[i]);
 }
 
 static void show_profile(const struct mc_profile *p)

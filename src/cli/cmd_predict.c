@@ -243,11 +243,28 @@ static void write_json(const struct predict *p)
 	json_decref(all);
 }
 
-static void write_parts(const struct prediction *d)
+/* What is known of how far a part may be off, beyond how it was got. */
+static void part_note(const struct predict *p, const struct mc_part *part, char text[96])
+{
+	const struct mc_curve_error *e = &p->profile.operators.held_out[part->point.op][MC_LEFT_SHAPE];
+	bool guessed = part->how == MC_HOW_INTERPOLATED || part->how == MC_HOW_SCALED;
+	char calls[MC_GROUPED];
+
+	*text = 0;
+	if (part->kind == MC_PART_GAP && part->how == MC_HOW_SCALED)
+		snprintf(text, 96, "measured on %.60s", p->compose.gaps->model);
+	else if (part->outside)
+		snprintf(text, 96, "%s outside of the range", mc_text_grouped(part->outside, calls));
+	else if (guessed && e->points)
+		snprintf(text, 96, "of shapes left out: median %.0f %% off, p95 %.0f %%", 100 * e->median,
+			 100 * e->p95);
+}
+
+static void write_parts(const struct predict *p, const struct prediction *d)
 {
 	struct mc_text_table *t = mc_text_table_new(6, 1 | 1 << 4 | 1 << 5);
 	static const char *const heads[] = {"  part", "calls", "ms", "share", "how", ""};
-	char calls[MC_GROUPED], text[64];
+	char calls[MC_GROUPED], text[96];
 
 	for (int i = 0; i < 6; i++)
 		mc_text_cell(t, "%s", heads[i]);
@@ -259,10 +276,7 @@ static void write_parts(const struct prediction *d)
 		mc_text_cell(t, "%.3f", 1e3 * part->seconds);
 		mc_text_cell(t, "%.1f %%", 100 * part->seconds / d->parts.seconds);
 		mc_text_cell(t, "%s", mc_op_hows[part->how]);
-		text[0] = 0;
-		if (part->outside)
-			snprintf(text, sizeof text, "%s outside of the range",
-				 mc_text_grouped(part->outside, calls));
+		part_note(p, part, text);
 		mc_text_cell(t, "%s", text);
 	}
 	mc_text_table_write(t, stdout);
@@ -286,7 +300,7 @@ static void write_text(const struct predict *p)
 			printf("; measured %.6g s, %+.1f %%", d->measured_s,
 			       100 * (d->parts.seconds / d->measured_s - 1));
 		putchar('\n');
-		write_parts(d);
+		write_parts(p, d);
 	}
 }
 

@@ -20,24 +20,31 @@ bool mc_fit_cli_is_operators(const char *path)
 	return mc_opsamples_is(line);
 }
 
+static void error_text(FILE *out, const struct mc_curve_error *e)
+{
+	if (e->points)
+		fprintf(out, " | %6.2f%% %6.2f%% %6.1f%%", 100 * e->median, 100 * e->p95, 100 * e->worst);
+	else
+		fprintf(out, " | %24s", "");
+}
+
 static void report(FILE *out, const struct mc_opfit *f)
 {
-	char at[64];
-
-	fprintf(out, "%-18s %6s %7s %7s %8s %6s %6s | held out: %6s %7s %7s %7s\n", "operator", "points",
-		"flagged", "too-fast", "outliers", "curves", "knots", "points", "median", "p95", "worst");
+	fprintf(out, "%63s | errors (median, p95, worst) with this left out:\n", "");
+	fprintf(out, "%-18s %6s %7s %8s %8s %6s %5s | %-24s | %-24s | %-24s\n", "operator", "points",
+		"flagged", "too-fast", "outliers", "curves", "knots", "a fifth of the points",
+		"every second coordinate", "the whole shape");
 	for (int op = 0; op < MC_OPS; op++) {
 		const struct mc_opfit_total *t = &f->total[op];
 
 		if (!t->points && !t->flagged && !t->unphysical)
 			continue;
-		fprintf(out, "%-18s %6zu %7zu %8zu %8zu %6zu %6zu", mc_op_names[op], t->points, t->flagged,
+		fprintf(out, "%-18s %6zu %7zu %8zu %8zu %6zu %5zu", mc_op_names[op], t->points, t->flagged,
 			t->unphysical, t->outliers, t->curves, t->knots);
-		if (t->error.points) {
-			fprintf(out, " |           %6lld %6.2f%% %6.2f%% %6.1f%% %s",
-				(long long)t->error.points, 100 * t->error.median, 100 * t->error.p95,
-				100 * t->error.worst, mc_op_dims_text(&t->worst, at, sizeof at));
-		}
+		for (int k = 0; k < MC_LEFT_OUTS; k++)
+			error_text(out, &t->left_out[k]);
+		if (t->left_out[MC_LEFT_POINT].points)
+			fprintf(out, " | %s", t->left_out[MC_LEFT_POINT].worst_at);
 		fprintf(out, "\n");
 	}
 }
@@ -61,11 +68,6 @@ static void gap_text(FILE *out, const struct mc_gap_level *l)
 			fprintf(out, " nothing beyond the sum");
 		fprintf(out, ", up to %lld rows\n", (long long)g->rows_max);
 	}
-}
-
-static void error_text(FILE *out, const struct mc_curve_error *e)
-{
-	fprintf(out, " | %6.2f%% %6.2f%% %6.1f%%", 100 * e->median, 100 * e->p95, 100 * e->worst);
 }
 
 /* Whole layers and iterations: how well the sum of the operators predicts them, and what is added to it. */
@@ -94,7 +96,7 @@ static void report_gaps(FILE *out, const struct mc_opgaps *g)
 			if (l->error.points) {
 				error_text(out, &l->sum_error);
 				error_text(out, &l->error);
-				fprintf(out, " %s", l->error.worst_at);
+				fprintf(out, " | %s", l->error.worst_at);
 			}
 			fprintf(out, "\n");
 			if (g->at[i].level[k].lacking)

@@ -22,6 +22,7 @@ libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/import_layer.c \
 	%D%/opfit.c %D%/opfit.h \
 	%D%/opfit_curve.c \
+	%D%/opfit_left.c \
 	%D%/opfit_text.c \
 	%D%/opgap.c %D%/opgap.h \
 	%D%/opgap_form.c %D%/opgap_form.h \

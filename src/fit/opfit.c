@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "hw/optime.h"
 #include "stat/sort.h"
 #include "stat/summary.h"
 
@@ -176,8 +177,8 @@ static void add_errors(struct mc_opfit_curve *c, struct mc_opfit_total *t, const
 		mc_vec_push(all, h->off[i]);
 	error_of(&c->curve.error, h->off, h->n);
 	mc_opfit_where(c->curve.error.worst_at, &c->curve, &p[h->worst].point);
-	if (h->worst_off >= t->error.worst) {
-		t->error.worst = h->worst_off;
+	if (h->worst_off >= t->left_out[MC_LEFT_POINT].worst) {
+		t->left_out[MC_LEFT_POINT].worst = h->worst_off;
 		t->worst = p[h->worst].point;
 	}
 }
@@ -270,8 +271,11 @@ static int fit_all(struct mc_opfit *f, struct mc_opgrid_basis *b, struct points 
 		if (i + k == p->n || p->at[i + k].point.op != b->fixed.op) {
 			struct mc_opfit_total *t = &f->total[b->fixed.op];
 
-			if (all.n)
-				error_of(&t->error, all.at, all.n);
+			if (all.n) {
+				error_of(&t->left_out[MC_LEFT_POINT], all.at, all.n);
+				mc_op_dims_text(&t->worst, t->left_out[MC_LEFT_POINT].worst_at,
+						sizeof t->left_out[MC_LEFT_POINT].worst_at);
+			}
 			all.n = 0;
 		}
 	}
@@ -311,15 +315,17 @@ static int say(struct mc_opfit *f, const struct mc_opsamples *s, size_t n, struc
 	return MC_OK;
 }
 
-/* Whole layers and iterations against the curves, as a profile has them. */
-static int fit_gaps(struct mc_opfit *f, const struct mc_opsamples *s, size_t n, const struct mc_op_limits *l,
-		    struct mc_err *err)
+/* What the curves are good for, as a profile has them: points that they did not see, and whole layers and
+ * iterations. */
+static int try_curves(struct mc_opfit *f, const struct points *p, const struct mc_opsamples *s, size_t n,
+		      struct mc_err *err)
 {
 	json_t *section = mc_opfit_section(f);
 	struct mc_operators o;
-	int rc = mc_operators_load(&o, section, l, err);
+	int rc = mc_operators_load(&o, section, &f->at->curve.limits, err);
 
 	if (!rc) {
+		mc_opfit_leave_out(f, &o, p->at);
 		rc = mc_opgaps_samples(&f->gaps, &o, s, n, err);
 		mc_operators_fini(&o);
 	}
@@ -347,7 +353,7 @@ int mc_opfit_samples(struct mc_opfit *f, const struct mc_opsamples *s, size_t n,
 		rc = fit_all(f, &b, &p, err);
 	}
 	if (!rc)
-		rc = fit_gaps(f, s, n, l, err);
+		rc = try_curves(f, &p, s, n, err);
 	mc_vec_fini(&p);
 	if (rc)
 		mc_opfit_fini(f);

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "fit/opgap.h"
 #include "fit/opgrid.h"
+#include "hw/operators.h"
 #include "hw/opsamples.h"
 
 #define MC_OPFIT_FOLDS 5
@@ -37,8 +38,9 @@ struct mc_opfit_curve {
 /* What all curves of an operator do on held-out points. */
 struct mc_opfit_total {
 	size_t curves, points, flagged, unphysical, outliers, knots;
-	struct mc_curve_error error;
-	struct mc_op_point worst; /* where error.worst is */
+	/* of left_out[MC_LEFT_POINT] without worst_at: where it is */
+	struct mc_op_point worst;
+	struct mc_curve_error left_out[MC_LEFT_OUTS];
 };
 
 struct mc_opfit {
@@ -67,6 +69,9 @@ bool mc_opfit_line(struct mc_opfit_curve *c, const struct mc_opgrid_basis *b, st
 /* "rows 96, context 0": the dimensions of the axes. */
 void mc_opfit_where(char out[64], const struct mc_curve *c, const struct mc_op_point *p);
 
+/* Sets left_out[MC_LEFT_SECOND] and [MC_LEFT_SHAPE] of f->total. o: f's curves; p: the points of all of them,
+ * in their order. */
+void mc_opfit_leave_out(struct mc_opfit *f, const struct mc_operators *o, const struct mc_opgrid_point *p);
 /* Points, median, p95, worst and where, for a profile; the caller's. */
 json_t *mc_opfit_error(const struct mc_curve_error *e);
 /* The "operators" section of a profile; the caller's. */

@@ -59,6 +59,20 @@ static json_t *curve(const struct mc_opfit_curve *f)
 	return o;
 }
 
+static json_t *held_out(const struct mc_opfit *f)
+{
+	json_t *list = json_array();
+
+	for (int op = 0; op < MC_OPS; op++)
+		for (int k = 0; k < MC_LEFT_OUTS; k++)
+			if (f->total[op].left_out[k].points)
+				json_array_append_new(list,
+						      json_pack("{s:s, s:s, s:o}", "op", mc_op_names[op],
+								"left_out", mc_left_outs[k], "error",
+								mc_opfit_error(&f->total[op].left_out[k])));
+	return list;
+}
+
 json_t *mc_opfit_section(const struct mc_opfit *f)
 {
 	json_t *o = json_object(), *curves = json_array(), *gaps;
@@ -71,6 +85,7 @@ json_t *mc_opfit_section(const struct mc_opfit *f)
 	json_object_set_new(o, "date", json_string(*f->date ? f->date : "not said"));
 	json_object_set_new(o, "source", json_string(*f->source ? f->source : "not said"));
 	json_object_set_new(o, "curves", curves);
+	json_object_set_new(o, "held_out", held_out(f));
 	gaps = mc_opgaps_list(&f->gaps);
 	if (gaps)
 		json_object_set_new(o, "gaps", gaps);

@@ -10,6 +10,8 @@
 #define CURVES_MAX 10000
 #define GAPS_MAX   1000
 
+const char *const mc_left_outs[MC_LEFT_OUTS] = {"point", "second", "shape"};
+
 /* An error inside of number i of a list. */
 static int in_list(struct mc_err *err, const char *list, size_t i)
 {
@@ -60,6 +62,30 @@ static int load_gaps(struct mc_operators *o, const json_t *gaps, struct mc_err *
 	return MC_OK;
 }
 
+static int load_held_out(struct mc_operators *o, const json_t *list, struct mc_err *err)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *h = json_array_get(list, i), *error = json_object_get(h, "error");
+		const char *op = json_string_value(json_object_get(h, "op"));
+		const char *what = json_string_value(json_object_get(h, "left_out"));
+		enum mc_op known = op ? mc_op_find(op) : MC_OPS;
+		int k = 0;
+
+		while (k < MC_LEFT_OUTS && (!what || strcmp(what, mc_left_outs[k])))
+			k++;
+		if (known == MC_OPS || k == MC_LEFT_OUTS || !error || json_object_size(h) != 3) {
+			mc_err_set(err, MC_USAGE,
+				   "is not {op, left_out, error} of an operator and point, second or shape");
+			return in_list(err, "held_out", i);
+		}
+		if (mc_curve_error_load(&o->held_out[known][k], error, err))
+			return in_list(err, "held_out", i);
+	}
+	if (list && !json_is_array(list))
+		return mc_err_key(err, MC_USAGE, "held_out", "is not a list");
+	return MC_OK;
+}
+
 static int load(struct mc_operators *o, const json_t *section, struct mc_err *err)
 {
 	const struct {
@@ -71,7 +97,8 @@ static int load(struct mc_operators *o, const json_t *section, struct mc_err *er
 		     {"source", &o->source},
 		     {"software", &o->software}};
 	const json_t *gaps = json_object_get(section, "gaps");
-	size_t known = (json_object_get(section, "curves") != NULL) + (gaps != NULL);
+	const json_t *held_out = json_object_get(section, "held_out");
+	size_t known = (json_object_get(section, "curves") != NULL) + (gaps != NULL) + (held_out != NULL);
 	int rc;
 
 	if (!json_is_object(section))
@@ -87,14 +114,16 @@ static int load(struct mc_operators *o, const json_t *section, struct mc_err *er
 		*texts[i].text = mc_xstrdup(v ? json_string_value(v) : "");
 	}
 	if (known != json_object_size(section))
-		return mc_err_key(
-		    err, MC_USAGE, "",
-		    "has an unknown key; expected device, software, dtype, date, source, curves, gaps");
+		return mc_err_key(err, MC_USAGE, "",
+				  "has an unknown key; expected device, software, dtype, date, source, "
+				  "curves, gaps, held_out");
 	o->element_bytes = (double)mc_opsamples_element_bytes(o->dtype);
 	if (o->element_bytes == 0)
 		return mc_err_key(err, MC_USAGE, "dtype", "is none of f32, bf16, f16");
 	rc = load_curves(o, json_object_get(section, "curves"), err);
-	return rc ? rc : load_gaps(o, gaps, err);
+	if (!rc)
+		rc = load_gaps(o, gaps, err);
+	return rc ? rc : load_held_out(o, held_out, err);
 }
 
 int mc_operators_load(struct mc_operators *o, const json_t *section, const struct mc_op_limits *l,
@@ -153,6 +182,8 @@ static void summary_add(struct mc_operators_summary *s, const struct mc_curve *c
 
 void mc_operators_summary(const struct mc_operators *o, enum mc_op op, struct mc_operators_summary *out)
 {
+	const struct mc_curve_error *all = &o->held_out[op][MC_LEFT_POINT];
+
 	memset(out, 0, sizeof *out);
 	for (size_t i = 0; i < o->n; i++)
 		if (o->curve[i].fixed.op == op)
@@ -160,5 +191,11 @@ void mc_operators_summary(const struct mc_operators *o, enum mc_op op, struct mc
 	if (out->points) {
 		out->median /= (double)out->points;
 		out->p95 /= (double)out->points;
+	}
+	if (all->points) {
+		out->points = all->points;
+		out->median = all->median;
+		out->p95 = all->p95;
+		out->worst = all->worst;
 	}
 }

@@ -56,6 +56,7 @@ grep -v gemm "$tap_dir/ops.csv" >"$tap_dir/norm.csv"
 "$mooncake" fit "$tap_dir/ops.csv" -H "$node" -o "$out" >"$tap_dir/stdout" 2>"$tap_dir/stderr"
 speaks "samples of operators give curves" '"op": "norm"' cat "$out"
 speaks "and their errors" 'gemm                   13       1 ' cat "$tap_dir/stdout"
+speaks "with more left out, too" '"left_out": "second"' cat "$out"
 silent "nothing on stderr" cat "$tap_dir/stderr"
 "$mooncake" fit "$tap_dir/norm.csv" "$tap_dir/gemm.csv" -H "$node" -n a800-x8 >"$tap_dir/piped" 2>/dev/null
 silent "two files of them are one" cmp "$tap_dir/piped" "$out"

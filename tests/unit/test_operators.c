@@ -110,9 +110,39 @@ START_TEST(gaps_are_read)
 }
 END_TEST
 
+#define LEFT(op, what)                                                                                       \
+	"{\"op\": \"" op "\", \"left_out\": \"" what                                                         \
+	"\", \"error\": {\"points\": 100, \"median\": 0.05, \"p95\": 0.2, \"worst\": 0.4, \"worst_at\": "    \
+	"\"n 1\"}}"
+#define HELD(list) "{" HEAD ", \"curves\": [" GEMM "], \"held_out\": " list "}"
+
+START_TEST(held_out_errors_are_read)
+{
+	char *text = with_operators(HELD("[" LEFT("gemm", "shape") ", " LEFT("gemm", "point") "]"));
+	struct mc_operators_summary s;
+	struct mc_profile p;
+
+	ck_assert_int_eq(mc_profile_load_text(&p, text, "p.json", NULL), 0);
+	ck_assert_double_eq(p.operators.held_out[MC_OP_GEMM][MC_LEFT_SHAPE].p95, 0.2);
+	ck_assert_str_eq(p.operators.held_out[MC_OP_GEMM][MC_LEFT_SHAPE].worst_at, "n 1");
+	ck_assert_int_eq(p.operators.held_out[MC_OP_GEMM][MC_LEFT_SECOND].points, 0);
+	/* Of all points together, rather than of the curves' own. */
+	mc_operators_summary(&p.operators, MC_OP_GEMM, &s);
+	ck_assert(s.points == 100 && s.median == 0.05 && s.p95 == 0.2 && s.worst == 0.4);
+	mc_profile_fini(&p);
+	free(text);
+}
+END_TEST
+
 static const struct {
 	const char *section, *key;
 } bad_cases[] = {
+    {HELD("3"), "operators.held_out"},
+    {HELD("[" LEFT("gemm", "shape") ", " LEFT("gem", "shape") "]"), "operators.held_out[1]"},
+    {HELD("[" LEFT("gemm", "shapes") "]"), "operators.held_out[0]"},
+    {HELD("[{\"op\": \"gemm\", \"left_out\": \"shape\"}]"), "operators.held_out[0]"},
+    {HELD("[{\"op\": \"gemm\", \"left_out\": \"shape\", \"error\": {\"points\": -1}}]"),
+     "operators.held_out[0].error"},
     {GAPS("[]"), "operators.gaps"},
     {GAPS("[3]"), "operators.gaps[0].model"},
     {GAPS("[{\"model\": \"m\", \"tensor_parallel\": 0}]"), "operators.gaps[0].tensor_parallel"},
@@ -188,6 +218,7 @@ static Suite *suite(void)
 	tcase_add_test(t, a_section_is_read);
 	tcase_add_test(t, a_summary_weighs_by_points);
 	tcase_add_test(t, gaps_are_read);
+	tcase_add_test(t, held_out_errors_are_read);
 	tcase_add_loop_test(t, bad_sections_name_file_and_key, 0,
 			    (int)(sizeof bad_cases / sizeof *bad_cases));
 	tcase_add_test(t, the_link_is_a_bound);

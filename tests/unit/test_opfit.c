@@ -231,6 +231,52 @@ START_TEST(two_grids_are_two_curves)
 }
 END_TEST
 
+/* Three widths, the last one twice as slow: left out, it is predicted twice as fast, and the middle one by
+ * the square root of two too slow. */
+START_TEST(a_shape_left_out_comes_from_the_others)
+{
+	const struct mc_curve_error *e;
+	struct mc_opsamples s = samples();
+	struct mc_opfit f;
+
+	for (int i = 0; i < 3; i++)
+		for (int64_t rows = 1; rows <= 8192; rows *= 2) {
+			struct mc_op_point p = gemm(rows);
+
+			p.dim[MC_DIM_N] = 4096 << i;
+			add(&s, p, mc_op_work_s(&p, &limits, 2) / (i == 2 ? 0.35 : 0.7));
+		}
+	fit(&f, &s);
+	e = &f.total[MC_OP_GEMM].left_out[MC_LEFT_SHAPE];
+	ck_assert_int_eq(e->points, (int64_t)s.n);
+	ck_assert_double_eq_tol(e->worst, 0.5, 0.015);
+	ck_assert_double_eq_tol(e->median, sqrt(2) - 1, 0.015);
+	ck_assert_ptr_nonnull(strstr(e->worst_at, "n 16384"));
+	ck_assert_double_le(f.total[MC_OP_GEMM].left_out[MC_LEFT_POINT].worst, 0.05);
+	mc_opfit_fini(&f);
+	mc_vec_fini(&s);
+}
+END_TEST
+
+/* Pairs of points on a stair: without every second one the stair is a slope, which is twice too slow. */
+START_TEST(every_second_left_out_shows_what_is_between)
+{
+	const struct mc_curve_error *e;
+	struct mc_opsamples s = samples();
+	struct mc_opfit f;
+
+	for (int i = 0; i < 8; i++)
+		add(&s, gemm(1 << i), 1e-4 * pow(4, i / 2) * (i % 2 ? 1.001 : 1));
+	fit(&f, &s);
+	e = &f.total[MC_OP_GEMM].left_out[MC_LEFT_SECOND];
+	ck_assert_int_eq(e->points, 3);
+	ck_assert_double_eq_tol(e->median, 1, 0.05);
+	ck_assert_int_eq(f.total[MC_OP_GEMM].left_out[MC_LEFT_SHAPE].points, 0);
+	mc_opfit_fini(&f);
+	mc_vec_fini(&s);
+}
+END_TEST
+
 static char *text_of(const struct mc_opsamples *s)
 {
 	struct mc_opfit f;
@@ -347,6 +393,8 @@ static Suite *suite(void)
 	tcase_add_test(t, fit_recovers_the_truth);
 	tcase_add_test(t, error_is_that_of_points_not_seen);
 	tcase_add_test(t, two_grids_are_two_curves);
+	tcase_add_test(t, a_shape_left_out_comes_from_the_others);
+	tcase_add_test(t, every_second_left_out_shows_what_is_between);
 	tcase_add_test(t, order_and_repeats_change_nothing);
 	tcase_add_test(t, section_loads_with_the_same_times);
 	tcase_add_test(t, fit_leaves_out);
