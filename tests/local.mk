@@ -13,6 +13,7 @@ include tests/kernels/local.mk
 include tests/shim/local.mk
 include tests/cli/local.mk
 include tests/corpus/trace/local.mk
+include tests/guest/local.mk
 include tests/scripts/local.mk
 include tests/bench/local.mk
 

@@ -1,0 +1,41 @@
+#!/bin/sh
+# checks.sh BUILD_FOLDER: what verbs.sh has checked within the guest: a line "ok - NAME", "not ok - NAME" or "skip - NAME" each,
+# what is not as it should be before it. Devices rxe0 and rxe1 are there, on eth0 and eth1, which a wire joins. GID 0 is the
+# link-local address, over the wire to the other device; GID 1 is the IPv4 address.
+build=$1
+cd /tmp || exit 1
+
+# outcome NAME COMMAND...: whether it succeeds; what it said if not.
+outcome()
+{
+	name=$1
+	shift
+	if "$@" >/tmp/said 2>&1; then
+		echo "ok - $name"
+	else
+		echo "exit $?"
+		cat /tmp/said
+		echo "not ok - $name"
+	fi
+}
+
+# pingpong GID CLIENT_DEVICE: between rxe0 and that device.
+pingpong()
+{
+	ibv_rc_pingpong -d rxe0 -g "$1" -n 20 -s 4096 >/tmp/server 2>&1 &
+	n=50
+	until ibv_rc_pingpong -d "$2" -g "$1" -n 20 -s 4096 127.0.0.1; do
+		n=$((n - 1))
+		[ "$n" -gt 0 ] || { cat /tmp/server; return 1; }
+		sleep 0.1
+	done
+	wait $!
+}
+
+if command -v ibv_rc_pingpong >/dev/null; then
+	outcome 'a device talks to itself' pingpong 1 rxe0
+	outcome 'two devices talk over a wire' pingpong 0 rxe1
+else
+	echo 'skip - a device talks to itself'
+	echo 'skip - two devices talk over a wire'
+fi

@@ -1,0 +1,10 @@
+# RDMA in a guest under qemu. Part of `make check` where a kernel is at hand; `make guest-kernel` fetches Debian's once (70 MB).
+GUEST_TESTS = %D%/verbs.sh
+dist_check_SCRIPTS += $(GUEST_TESTS)
+TESTS += $(GUEST_TESTS)
+EXTRA_DIST += %D%/checks.sh %D%/init %D%/kernel.sh %D%/run.sh
+guest-kernel:
+	$(SHELL) $(top_srcdir)/tests/guest/kernel.sh tests/guest/kernel fetch
+clean-local:
+	-rm -rf tests/guest/kernel
+.PHONY: guest-kernel
