@@ -36,7 +36,8 @@ static const char usage[] =
     "profile's operators instead: for each operator and shape a curve that rises, never below the "
     "hardware's\n"
     "bound, with its error on points that it did not see. Flagged samples and outliers are left out and\n"
-    "counted.\n";
+    "counted. Samples of disks and copies give figures of the hardware, stated as measured there; files of\n"
+    "them alone, of any dtype, leave the operators as they are.\n";
 
 struct fit_options {
 	const char *samples, *hardware, *output, *name, *date;

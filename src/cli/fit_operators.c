@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/units.h"
 #include "cli/fit_cli.h"
+#include "fit/figures.h"
 #include "fit/opfit.h"
 #include "hw/optime.h"
 
@@ -107,7 +109,7 @@ static void report_gaps(FILE *out, const struct mc_opgaps *g)
 }
 
 /* The text must load before anything is written. */
-static int check_and_write(const struct mc_opfit *f, const char *text, const char *output, struct mc_err *err)
+static int check_and_write(const char *text, const char *output, struct mc_err *err)
 {
 	bool to_file = output && strcmp(output, "-");
 	struct mc_profile p;
@@ -121,31 +123,126 @@ static int check_and_write(const struct mc_opfit *f, const char *text, const cha
 	if (rc)
 		return rc;
 	fputs(text, out.fp);
-	rc = mc_file_commit(&out, err);
-	if (!rc) {
-		report(to_file ? stdout : stderr, f);
-		report_gaps(to_file ? stdout : stderr, &f->gaps);
-	}
-	return rc;
+	return mc_file_commit(&out, err);
 }
 
-static int fit_files(const struct mc_opsamples *s, const struct mc_fit_cli *o, const struct mc_profile *hw,
-		     const json_t *root, struct mc_err *err)
+/* Where people look while the profile goes to a file, or to stdout. */
+static FILE *said_to(const struct mc_fit_cli *o)
 {
-	struct mc_op_limits limits;
+	return o->output && strcmp(o->output, "-") ? stdout : stderr;
+}
+
+/* n files, of which the first m have times of a model's operators; root: the file of hw. */
+struct job {
+	struct mc_opsamples *s;
+	size_t n, m;
+	const struct mc_fit_cli *o;
+	const struct mc_profile *hw;
+	const json_t *root;
+};
+
+static int fit_files(const struct job *j, const json_t *root, const struct mc_op_limits *limits,
+		     struct mc_err *err)
+{
 	struct mc_opfit f;
 	char *text;
 	int rc;
 
-	mc_profile_limits(hw, &limits);
-	rc = mc_opfit_samples(&f, s, (size_t)o->files, &limits, err);
+	rc = mc_opfit_samples(&f, j->s, j->m, limits, err);
 	if (rc)
-		return mc_err_at(err, o->samples[0], 0, 0, NULL);
-	text = mc_opfit_profile_text(&f, root, o->name, o->date);
-	rc = check_and_write(&f, text, o->output, err);
+		return mc_err_at(err, j->o->samples[0], 0, 0, NULL);
+	text = mc_opfit_profile_text(&f, root, j->o->name, j->o->date);
+	rc = check_and_write(text, j->o->output, err);
 	free(text);
+	if (!rc) {
+		report(said_to(j->o), &f);
+		report_gaps(said_to(j->o), &f.gaps);
+	}
 	mc_opfit_fini(&f);
 	return rc;
+}
+
+static int write_figures(const struct job *j, const struct mc_fit_figures *g, struct mc_err *err)
+{
+	char *text = mc_fit_figures_profile_text(g, j->root, j->o->name, j->o->date);
+	int rc = check_and_write(text, j->o->output, err);
+
+	free(text);
+	return rc;
+}
+
+static void report_figures(FILE *out, const struct mc_fit_figures *g, const struct mc_profile *hw)
+{
+	char number[MC_UNITS_TEXT], at[64];
+
+	for (int f = 0; f < MC_FIGURES; f++) {
+		if (!(g->value[f] > 0))
+			continue;
+		fprintf(out, "hardware.%-20s %-10s %s of %s\n", mc_figure_keys[f],
+			f == MC_FIGURE_SSD_LATENCY ? mc_units_format_time(mc_time_from_s(g->value[f]), number)
+						   : mc_units_format_rate(g->value[f], number),
+			mc_op_names[g->at[f].op], mc_op_dims_text(&g->at[f], at, sizeof at));
+	}
+	if ((g->value[MC_FIGURE_SSD_READ] > 0 || g->value[MC_FIGURE_SSD_WRITE] > 0) && !hw->ssds)
+		fprintf(out, "hardware.ssds is 0: no run uses an SSD until it is not\n");
+}
+
+/* Figures come first: they are bounds of the times. */
+static int fit_all(const struct job *j, struct mc_err *err)
+{
+	struct mc_fit_figures g;
+	struct mc_op_limits limits;
+	struct mc_profile with;
+	json_t *changed;
+	char *text;
+	int rc;
+
+	mc_fit_figures_find(&g, j->s, j->n, j->hw);
+	changed = mc_fit_figures_apply(&g, j->root);
+	text = json_dumps(changed, 0);
+	rc = mc_profile_load_text(&with, text, "hardware with what was measured", err);
+	free(text);
+	if (!rc) {
+		mc_profile_limits(&with, &limits);
+		rc = j->m ? fit_files(j, changed, &limits, err) : write_figures(j, &g, err);
+		mc_profile_fini(&with);
+	}
+	if (!rc)
+		report_figures(said_to(j->o), &g, j->hw);
+	json_decref(changed);
+	return rc;
+}
+
+/* Files of samples of hardware alone, which need not be of one dtype with the others, to the end. Returns how
+ * many are before them. */
+static size_t others_first(struct mc_opsamples *s, size_t n)
+{
+	struct mc_opsamples *last = mc_xcalloc(n, sizeof *last);
+	size_t m = 0, k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool hardware = s[i].n > 0;
+
+		for (size_t j = 0; j < s[i].n; j++)
+			hardware &= mc_fit_figures_op(s[i].at[j].point.op);
+		if (hardware)
+			last[k++] = s[i];
+		else
+			s[m++] = s[i];
+	}
+	for (size_t i = 0; i < k; i++)
+		s[m + i] = last[i];
+	free(last);
+	return m;
+}
+
+static bool unflagged(const struct mc_opsamples *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < s[i].n; k++)
+			if (!*s[i].at[k].flag)
+				return true;
+	return false;
 }
 
 int mc_fit_cli_operators(const struct mc_fit_cli *o, const struct mc_profile *hw, const json_t *root,
@@ -158,8 +255,15 @@ int mc_fit_cli_operators(const struct mc_fit_cli *o, const struct mc_profile *hw
 		rc = mc_opsamples_read(&s[n], o->samples[n], err);
 		n += !rc;
 	}
-	if (!rc)
-		rc = fit_files(s, o, hw, root, err);
+	if (!rc && !unflagged(s, (size_t)n)) {
+		mc_err_set(err, MC_USAGE, "no sample is left to fit");
+		rc = mc_err_at(err, o->samples[0], 0, 0, NULL);
+	}
+	if (!rc) {
+		const struct job j = {s, (size_t)n, others_first(s, (size_t)n), o, hw, root};
+
+		rc = fit_all(&j, err);
+	}
 	while (n)
 		mc_opsamples_fini(&s[--n]);
 	free(s);

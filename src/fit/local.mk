@@ -17,6 +17,7 @@ FIT_IMPORTERS = \
 	%D%/import/vidur_cpu_overhead.c \
 	%D%/import/vidur_mlp.c
 libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
+	%D%/figures.c %D%/figures.h \
 	%D%/fit.c %D%/fit.h \
 	%D%/import.c %D%/import.h \
 	%D%/import_layer.c \

@@ -25,6 +25,8 @@ const struct mc_field mc_profile_fields[] = {
     {"hardware.link_bandwidth", MC_F_RATE, P(link_bytes_per_s), "0", 0, 1e15, "bytes/s",
      "a GPU to the others of its node, one direction; 0: not known", 0},
     {"hardware.dram", MC_F_BYTES, P(dram_bytes), NULL, 0, 1e15, "bytes", "host memory of a node for KV", 0},
+    {"hardware.dram_bandwidth", MC_F_RATE, P(dram_bytes_per_s), "0", 0, 1e15, "bytes/s",
+     "host memory of a node, read and written together; 0: not known", 0},
     {"hardware.ssds", MC_F_INT, P(ssds), "0", 0, 1024, "SSDs", "SSDs of a node that hold KV", 0},
     {"hardware.ssd", MC_F_BYTES, P(ssd_bytes), "0", 0, 1e16, "bytes", "capacity of an SSD", 0},
     {"hardware.ssd_read_bandwidth", MC_F_RATE, P(ssd_read_bytes_per_s), "7GB/s", 1e3, 1e13, "bytes/s",

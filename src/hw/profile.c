@@ -196,6 +196,8 @@ static int profile_load(struct mc_profile *p, const char *text, const char *path
 		  : mc_conf_load(&p->conf, path, err);
 	if (!rc && ((rc = mc_conf_check(&p->conf, err)) || (rc = mc_profile_check_nics(p, err))))
 		mc_err_at(err, path, 0, 0, NULL);
+	if (!rc && p->dram_bytes_per_s > 0 && p->dram_bytes_per_s < p->h2d_bytes_per_s)
+		p->h2d_bytes_per_s = p->dram_bytes_per_s; /* each byte that a GPU loads is read there */
 	if (!rc)
 		rc = profile_load_measured(p, err);
 	if (!rc)

@@ -61,7 +61,7 @@ struct mc_profile {
 	double peak_flops, memory_bytes_per_s;
 	int64_t vram_bytes;
 	double vram_reserve_ratio; /* not usable for weights or KV */
-	double h2d_bytes_per_s;    /* whole node */
+	double h2d_bytes_per_s;    /* whole node, at most what its host memory gives */
 	double link_bytes_per_s;   /* to the other GPUs of the node, one direction; 0: not known */
 	int64_t nics;
 	double nic_bytes_per_s; /* one NIC, one direction */
@@ -74,6 +74,7 @@ struct mc_profile {
 	double net_startup_s;
 	double schedule_s;
 	int64_t dram_bytes;
+	double dram_bytes_per_s; /* host memory, read and written together; 0: not known */
 	int64_t ssds; /* SSDs of a node that hold KV, 0: none; the rest is of one of them unless said */
 	int64_t ssd_bytes;
 	double ssd_read_bytes_per_s, ssd_write_bytes_per_s; /* at full depth */

@@ -31,6 +31,7 @@ UNIT_TESTS = \
 	%D%/test_fabric_faults \
 	%D%/test_fabric_random \
 	%D%/test_faults \
+	%D%/test_figures \
 	%D%/test_file \
 	%D%/test_fit \
 	%D%/test_flow \
