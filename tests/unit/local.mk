@@ -24,6 +24,8 @@ UNIT_TESTS = \
 	%D%/test_decode \
 	%D%/test_decode_lost \
 	%D%/test_diskload \
+	%D%/test_engine \
+	%D%/test_engine_faults \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_evict_traces \
@@ -94,6 +96,12 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_calib_measure_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_diskload_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_ring_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+# What moves real bytes, and stands beside the simulator.
+ENGINE_WORLD = %D%/engine_pair.h %D%/engine_world.h %D%/fake_transport.c %D%/fake_transport.h
+%C%_test_engine_SOURCES = %D%/test_engine.c $(ENGINE_WORLD)
+%C%_test_engine_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_engine_faults_SOURCES = %D%/test_engine_faults.c $(ENGINE_WORLD)
+%C%_test_engine_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 # The test stands before these functions.
 %C%_test_diskload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mc_ring_take
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \
