@@ -4,6 +4,10 @@ nobase_dist_pkgdata_DATA += \
 	%D%/README \
 	%D%/base.json \
 	%D%/calibration/README \
+	%D%/calibration/tables/distserve.sh \
+	%D%/calibration/tables/figure14.sh \
+	%D%/calibration/tables/heldout.sh \
+	%D%/calibration/tables/splitwise.sh \
 	%D%/conversation/scenario.json \
 	%D%/figure01-06-07/README \
 	%D%/figure01-06-07/published.txt \
@@ -71,6 +75,7 @@ nobase_dist_pkgdata_DATA += \
 	%D%/stale/README \
 	%D%/synthetic/scenario.json
 nobase_dist_pkgdata_SCRIPTS += \
+	%D%/calibration/run.sh \
 	%D%/groups/run.sh \
 	%D%/overload/run.sh \
 	%D%/policies/run.sh \
