@@ -35,7 +35,7 @@ static int check(struct mc_simulation *sim, const struct mc_setup *setup, struct
 		rc = mc_simulation_resolve(sim, setup, err);
 	if (rc)
 		return rc;
-	mc_report_ignored(&sim->conf, &sim->scenario, &list);
+	mc_report_ignored(&sim->conf, &sim->scenario, &sim->cost, &list);
 	for (size_t i = 0; i < list.n; i++)
 		printf("ignored: %s: %s\n", list.at[i].key, list.at[i].reason);
 	mc_vec_fini(&list);

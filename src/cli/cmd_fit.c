@@ -123,11 +123,15 @@ static int fit_check(const char *text, const struct fit_options *o, const struct
 
 	if (rc)
 		return rc;
-	rc = mc_cost_init(&c, &p, &s->shape, err);
-	if (!rc)
-		rc = fit_write(text, to_file ? o->output : "-", err);
+	rc = mc_cost_init(&c, &p, &s->shape, NULL, err);
+	if (rc) {
+		mc_profile_fini(&p);
+		return rc;
+	}
+	rc = fit_write(text, to_file ? o->output : "-", err);
 	if (!rc)
 		fit_report(to_file ? stdout : stderr, f, &c, &p);
+	mc_cost_fini(&c);
 	mc_profile_fini(&p);
 	return rc;
 }

@@ -12,6 +12,7 @@ void mc_simulation_fini(struct mc_simulation *sim)
 {
 	if (sim->has_conf)
 		mc_conf_fini(&sim->conf);
+	mc_cost_fini(&sim->cost);
 	if (sim->has_profile)
 		mc_profile_fini(&sim->profile);
 	if (sim->has_result)
@@ -77,6 +78,26 @@ static int bad_model(const struct mc_setup *setup, struct mc_err *err)
 	return bad_setting(setup, "model", err);
 }
 
+/* Tokens of a pass at most where nodes compute prompts; 0: whole prompts. */
+static int64_t pass_tokens(const struct mc_scenario *s)
+{
+	if (!s->cluster.coupled)
+		return s->cluster.prefill_chunk;
+	return strcmp(s->cluster.batching, "chunked") ? 0 : s->cluster.max_batched_tokens;
+}
+
+static int init_cost(struct mc_simulation *sim, const struct mc_setup *setup, struct mc_err *err)
+{
+	const struct mc_scenario *s = &sim->scenario;
+	struct mc_cost_params params = {MC_TIMES_AUTO, pass_tokens(s)};
+	int rc;
+
+	while (strcmp(s->hardware_times, mc_times_names[params.times]))
+		params.times++; /* one of them, by the table of fields */
+	rc = mc_cost_init(&sim->cost, &sim->profile, &sim->shape, &params, err);
+	return rc && !err->file[0] ? bad_setting(setup, "hardware_times", err) : rc;
+}
+
 /* What a scenario says in place of the profile. */
 static void override(struct mc_cost *cost, const struct mc_scenario *s)
 {
@@ -108,7 +129,7 @@ int mc_simulation_resolve(struct mc_simulation *sim, const struct mc_setup *setu
 	if (rc)
 		return bad_setting(setup, "hardware", err);
 	sim->has_profile = true;
-	rc = mc_cost_init(&sim->cost, &sim->profile, &sim->shape, err);
+	rc = init_cost(sim, setup, err);
 	if (rc)
 		return rc;
 	override(&sim->cost, s);
@@ -222,6 +243,8 @@ struct mc_report mc_simulation_report(const struct mc_simulation *sim)
 	    .profile = sim->profile.name,
 	    .result = &sim->result,
 	    .metrics = &sim->metrics,
+	    .hardware = &sim->profile,
+	    .cost = &sim->cost,
 	};
 }
 

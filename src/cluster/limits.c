@@ -45,13 +45,13 @@ static double idle_s(const struct mc_cluster *c)
 static double coupled_s(const struct mc_cluster *c)
 {
 	const struct mc_trace *t = c->trace;
-	double block = (double)c->view.block_tokens, chunk = (double)c->view.chunk, times = 0, longest = 0;
+	double block = (double)c->view.block_tokens, times = 0, longest = 0;
 
 	for (int64_t i = 0; i < t->n; i++) {
-		double n = (double)t->input[i] + t->output[i];
+		int64_t n = (int64_t)t->input[i] + t->output[i];
 
 		times += 2 + t->output[i] / block;
-		longest = fmax(longest, mc_cost_prefill_compute_s(c->cost, n, 0) + c->cost->pf_a * n / chunk);
+		longest = fmax(longest, mc_cost_passes_s(c->cost, n, 0, c->view.chunk));
 	}
 	return times * longest;
 }

@@ -9,6 +9,7 @@
 #include "cluster/roles.h"
 #include "engine/queue.h"
 #include "kv/evict.h"
+#include "model/cost.h"
 #include "sched/conductor.h"
 #include "trace/format.h"
 
@@ -77,6 +78,11 @@ static const char *const *prefill_order_names(void)
 	return mc_prefill_orders;
 }
 
+static const char *const *times_names(void)
+{
+	return mc_times_names;
+}
+
 static const char *const *nic_names(void)
 {
 	static const char *const names[] = {"all", "preferred", NULL};
@@ -141,6 +147,8 @@ const struct mc_field mc_scenario_fields[] = {
      "model shape: a name (`list models`) or an object", NULL},
     {"hardware", MC_F_STRING, AT(hardware), "a800-x8", 0, 0, "",
      "hardware profile: a name (`list profiles`) or a path", NULL},
+    {"hardware_times", MC_F_CHOICE, AT(hardware_times), "auto", 0, 0, "",
+     "where the profile's prefill and decode times come from", times_names},
     {"trace.path", MC_F_STRING, AT(trace.path), NULL, 0, 0, "",
      "request trace, zstd or plain; - is standard input; relative to the scenario's folder", NULL},
     {"trace.format", MC_F_STRING, AT(trace.format), "auto", 0, 0, "", "format (`list formats`) or auto",

@@ -16,8 +16,9 @@
 
 struct mc_scenario {
 	int64_t seed;
-	json_t *model;  /* name or object: see model/shape.h */
-	char *hardware; /* profile name or path */
+	json_t *model;        /* name or object: see model/shape.h */
+	char *hardware;       /* profile name or path */
+	char *hardware_times; /* model/cost.h */
 	struct {
 		char *path, *format;
 		int64_t block_tokens, limit, max_output, max_bad;

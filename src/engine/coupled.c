@@ -102,9 +102,10 @@ static void join(struct mc_coupled *n, struct mc_coupled_job *job)
 	mc_vec_push(&n->batch, job);
 }
 
-static double slice_s(const struct mc_coupled *n, const struct mc_coupled_job *job)
+static void add_slice(const struct mc_coupled *n, const struct mc_coupled_job *job, struct mc_slices *all)
 {
-	return mc_cost_slice_s(n->cost, (double)job->done + job->slice, job->done);
+	mc_slices_add(all, n->cost, (double)job->done + job->slice, job->done,
+		      (int64_t)job->done + job->slice == job->goal);
 }
 
 /* The slices are given out. */
@@ -116,12 +117,12 @@ static void begin_pass(struct mc_coupled *n)
 	mc_coupled_close(n);
 	n->pass = true;
 	n->pass_start = n->loop->now;
-	n->pass_slices = 0;
+	n->pass_slices = (struct mc_slices){0};
 	for (struct mc_coupled_job *job = n->partial.head; job; job = job->next)
-		n->pass_slices += slice_s(n, job);
+		add_slice(n, job, &n->pass_slices);
 	n->pass_decode = batch ? mc_coupled_iteration(n, 0) : 0;
 	takes = mc_time_from_s(
-	    mc_cost_mixed_s(n->cost, n->pass_slices, (double)batch, batch ? (double)n->context : 0));
+	    mc_cost_mixed_s(n->cost, &n->pass_slices, (double)batch, batch ? (double)n->context : 0));
 	takes = takes > n->pass_decode ? takes : n->pass_decode;
 	n->pass_end = n->pass_start + (takes > 0 ? takes : 1); /* time goes on, however small the model */
 	mc_loop_at(n->loop, &n->step, n->pass_end);
@@ -144,8 +145,11 @@ static void end_pass(struct mc_coupled *n)
 		leave(n);
 	}
 	for (struct mc_coupled_job *job = n->partial.head; job; job = next) {
-		double share = mc_time_to_s(rest) * (slice_s(n, job) / n->pass_slices);
+		struct mc_slices own = {0};
+		double share;
 
+		add_slice(n, job, &own);
+		share = mc_time_to_s(rest) * mc_slices_share(&n->pass_slices, n->cost, &own);
 		next = job->next;
 		*(job->made ? &n->redo_s : &job->compute_s) += share;
 		job->done += job->slice;

@@ -30,6 +30,7 @@
 #include "engine/tbt.h"
 #include "engine/vram.h"
 #include "model/cost.h"
+#include "model/mixed.h"
 
 struct mc_coupled;
 
@@ -110,7 +111,7 @@ struct mc_coupled {
 	bool pass;
 	mc_time pass_start, pass_end;
 	mc_time pass_decode; /* the running requests' part of it; 0: they stand still */
-	double pass_slices;  /* s, the sum of what slices add to it */
+	struct mc_slices pass_slices;
 	/* the open segment */
 	mc_time lead;          /* before it */
 	mc_time segment_start; /* of its first decode iteration */

@@ -24,10 +24,8 @@ static struct mc_decode_job *list_take(struct mc_decode_list *l, struct mc_decod
 static mc_time iteration(const struct mc_decode *d, uint32_t k)
 {
 	int64_t batch = (int64_t)d->batch.n;
-	mc_time t = mc_cost_decode_ns(d->cost, batch, d->context + k * batch);
 
-	assert(t > 0);
-	return t;
+	return mc_cost_decode_ns(d->cost, batch, d->context + k * batch);
 }
 
 /* Move the cursor to the first boundary at or after `t`. */

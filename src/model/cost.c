@@ -1,9 +1,14 @@
 #include "model/cost.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+#include "model/compose.h"
 #include "model/roofline.h"
+
+const char *const mc_times_names[] = {"auto", "measured", "operators", "analytic", NULL};
 
 static double min2(double a, double b)
 {
@@ -57,7 +62,7 @@ static void cost_from_measured(struct mc_cost *c, const struct mc_measured *m, c
 	double ratio = (double)c->shape.kv_bytes_per_value / (double)m->kv_bytes_per_value;
 	double achieved = c->kv_bytes / ratio / m->decode_context_s; /* bytes/s */
 
-	c->measured = true;
+	c->times = MC_TIMES_MEASURED;
 	c->pf_a = m->prefill_a_s;
 	c->pf_b = m->prefill_b_s;
 	c->pf_c = m->prefill_c_s;
@@ -87,6 +92,7 @@ static void cost_from_peaks(struct mc_cost *c, const struct mc_profile *p, const
 	double weights = mc_shape_pass_bytes(s) / bandwidth;
 	double head = mc_shape_head_flops(s) / flops;
 
+	c->times = MC_TIMES_ANALYTIC;
 	/* Tokens p .. n-1 see (n^2 - p^2) / 2 + (n - p) / 2 pairs. A short prefill still reads all weights.
 	 */
 	c->pf_a = launch + weights + head;
@@ -101,6 +107,46 @@ static void cost_from_peaks(struct mc_cost *c, const struct mc_profile *p, const
 	c->trust_prefill_max = p->trust.prompt_max;
 	c->trust_context_max = p->trust.context_max;
 	c->trust_batch_max = p->trust.batch_max;
+}
+
+static int64_t most(double a, int64_t b)
+{
+	return a > (double)b ? (int64_t)a : b;
+}
+
+static int cost_from_operators(struct mc_cost *c, const struct mc_profile *p, struct mc_err *err)
+{
+	struct mc_operators_summary prefill, decode, gemm;
+	struct mc_compose compose;
+	int rc;
+
+	if (!p->operators.n)
+		return mc_err_set(err, MC_USAGE, "it has none");
+	rc = mc_compose_init(&compose, &p->operators, &c->shape, p->gpus, err);
+	if (rc)
+		return rc;
+	c->table = mc_xcalloc(1, sizeof *c->table);
+	rc = mc_optable_init(c->table, &compose, c->chunk, err);
+	if (rc) {
+		free(c->table);
+		c->table = NULL;
+		return rc;
+	}
+	mc_operators_summary(&p->operators, MC_OP_ATTENTION_PREFILL, &prefill);
+	mc_operators_summary(&p->operators, MC_OP_ATTENTION_DECODE, &decode);
+	mc_operators_summary(&p->operators, MC_OP_GEMM, &gemm);
+	c->times = MC_TIMES_OPERATORS;
+	c->pf_load = c->kv_bytes / p->h2d_bytes_per_s;
+	c->pf_load_overlaps = true;
+	c->fit_prefill_max =
+	    (int64_t)(prefill.high[MC_DIM_CONTEXT] + min2(prefill.high[MC_DIM_ROWS], (double)c->chunk));
+	c->fit_context_max = (int64_t)decode.high[MC_DIM_CONTEXT];
+	c->fit_batch_max = (int64_t)min2(decode.high[MC_DIM_SEQS], gemm.high[MC_DIM_ROWS]);
+	/* Beyond the knots times grow with the operations, as those of the analytic path do. */
+	c->trust_prefill_max = most((double)c->fit_prefill_max, p->trust.prompt_max);
+	c->trust_context_max = most((double)c->fit_context_max, p->trust.context_max);
+	c->trust_batch_max = most((double)c->fit_batch_max, p->trust.batch_max);
+	return MC_OK;
 }
 
 static int cost_memory(struct mc_cost *c, const struct mc_profile *p, struct mc_err *err)
@@ -137,25 +183,58 @@ static void set_net(struct mc_cost *c, double bytes_per_s)
 	c->hop_s_per_token = (double)c->hop_bytes / bytes_per_s;
 }
 
-int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
-		 struct mc_err *err)
+/* The times that are asked for; auto: what there is. */
+static int cost_times(struct mc_cost *c, const struct mc_profile *p, enum mc_times times, struct mc_err *err)
 {
-	const struct mc_measured *m = mc_cost_measured(profile, shape);
+	const struct mc_measured *m = mc_cost_measured(p, &c->shape);
+	struct mc_roofline r;
+	struct mc_err why = {0};
+
+	mc_roofline_init(&r, p);
+	if (m && (times == MC_TIMES_AUTO || times == MC_TIMES_MEASURED)) {
+		cost_from_measured(c, m, &r);
+		return MC_OK;
+	}
+	if (times == MC_TIMES_MEASURED) {
+		mc_err_set(err, MC_USAGE,
+			   "is measured, and %s has no such times of %s at tensor parallelism %lld", p->name,
+			   c->shape.name, (long long)p->gpus);
+		return mc_err_at(err, NULL, 0, 0, "hardware_times");
+	}
+	if (times != MC_TIMES_ANALYTIC && (times == MC_TIMES_OPERATORS || p->operators.n)) {
+		if (!cost_from_operators(c, p, &why))
+			return MC_OK;
+		if (times == MC_TIMES_OPERATORS) {
+			mc_err_set(err, MC_USAGE,
+				   "is operators, and those of %s are not enough for %s: %.300s", p->name,
+				   c->shape.name, why.text);
+			return mc_err_at(err, NULL, 0, 0, "hardware_times");
+		}
+		snprintf(c->no_operators, sizeof c->no_operators, "%.250s", why.text);
+	}
+	cost_from_peaks(c, p, &r);
+	return MC_OK;
+}
+
+int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
+		 const struct mc_cost_params *params, struct mc_err *err)
+{
+	static const struct mc_cost_params plain = {MC_TIMES_AUTO, 2048};
 	struct mc_roofline r;
 	int rc;
 
+	params = params ? params : &plain;
 	memset(c, 0, sizeof *c);
 	c->shape = *shape;
+	c->chunk = params->chunk > 0 && params->chunk < MC_COST_WHOLE ? params->chunk : MC_COST_WHOLE;
 	c->kv_bytes = (double)mc_shape_kv_bytes_per_token(shape);
 	c->hop_bytes = 2 * shape->hidden; /* activations are bf16 */
 	rc = cost_memory(c, profile, err);
+	if (!rc)
+		rc = cost_times(c, profile, params->times, err);
 	if (rc)
 		return rc;
 	mc_roofline_init(&r, profile);
-	if (m)
-		cost_from_measured(c, m, &r);
-	else
-		cost_from_peaks(c, profile, &r);
 	c->roof_weights_s = mc_shape_pass_bytes(shape) / r.memory_bytes_per_s;
 	c->roof_kv_s = c->kv_bytes / r.memory_bytes_per_s;
 	c->roof_flops_s = (mc_shape_dense_flops_per_token(shape) + mc_shape_head_flops(shape)) / r.flops;
@@ -166,7 +245,18 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	c->dram_bytes = profile->dram_bytes;
 	mc_profile_nics(profile, &c->nics);
 	set_net(c, mc_nics_bytes_per_s(&c->nics));
-	return mc_roofline_check(c, profile, err);
+	rc = mc_roofline_check(c, profile, err);
+	if (rc)
+		mc_cost_fini(c);
+	return rc;
+}
+
+void mc_cost_fini(struct mc_cost *c)
+{
+	if (c->table)
+		mc_optable_fini(c->table);
+	free(c->table);
+	c->table = NULL;
 }
 
 void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s)
@@ -185,6 +275,25 @@ void mc_cost_set_host_bandwidth(struct mc_cost *c, double bytes_per_s)
 	set_net(c, mc_nics_bytes_per_s(&c->nics));
 }
 
+double mc_cost_passes_s(const struct mc_cost *c, int64_t n, int64_t p, int64_t chunk)
+{
+	int64_t more = (n - p - 1) / chunk;
+
+	if (c->table)
+		return mc_optable_prefill_s(c->table, (double)n, (double)p, (double)chunk);
+	return mc_cost_prefill_compute_s(c, (double)n, (double)p) + (double)more * c->pf_a;
+}
+
+double mc_cost_prefill_floor_s(const struct mc_cost *c, double n, double p, bool whole)
+{
+	if (c->table)
+		return mc_optable_floor_s(c->table, n, p);
+	/* The load is left out where it may cost more than computing. */
+	if (whole && !c->pf_load_overlaps && c->pf_load <= c->pf_b)
+		return mc_cost_prefill_gpu_s(c, n, p);
+	return mc_cost_prefill_compute_s(c, n, p);
+}
+
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)
 {
 	double compute, load;
@@ -197,6 +306,13 @@ double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p)
 	/* The first layer waits for its own KV (or the last one's load for its compute). */
 	return compute > load ? compute + load / (double)c->shape.layers
 			      : load + compute / (double)c->shape.layers;
+}
+
+mc_time mc_cost_table_decode_ns(const struct mc_cost *c, int64_t batch, int64_t context)
+{
+	mc_time t = mc_time_from_s(mc_cost_decode_s(c, (double)batch, (double)context));
+
+	return t > 0 ? t : 1;
 }
 
 double mc_cost_transfer_s(const struct mc_cost *c, double bytes)

@@ -17,6 +17,10 @@
  * the achieved memory bandwidth is that of the decode fit (KV bytes per token / per_context), at most the
  * hardware's.
  *
+ * Measured operators (hw/operators.h) give no such closed forms: times are looked up in tables made of their
+ * sums (model/optable.h). A prefill is then the sum of its chunks, and the load overlaps as on the analytic
+ * path. All that follows holds for both: who asks need not know which it is.
+ *
  * A shape that the profile has no measured times for takes the analytic path: operations and bytes over the
  * hardware's peaks times the profile's assumed efficiencies. A shape that differs from the measured one only
  * in the bytes of a KV value keeps its times, with load and per_context scaled by the bytes.
@@ -30,12 +34,24 @@
 #include "base/err.h"
 #include "base/time.h"
 #include "hw/profile.h"
+#include "model/optable.h"
 #include "model/shape.h"
+
+/* Where prefill and decode times come from. auto: the first of the others that the profile has for the shape.
+ */
+enum mc_times { MC_TIMES_AUTO, MC_TIMES_MEASURED, MC_TIMES_OPERATORS, MC_TIMES_ANALYTIC };
+/* "auto", "measured", "operators", "analytic", NULL. */
+extern const char *const mc_times_names[];
+
+/* Tokens of a pass where prompts are not cut. */
+#define MC_COST_WHOLE ((int64_t)1 << 40)
 
 struct mc_cost {
 	struct mc_shape shape;
 	double kv_bytes;            /* a token */
-	bool measured;              /* else the analytic path */
+	struct mc_optable *table;   /* owned; NULL: the closed forms, else pf_a .. c and de_ are 0 */
+	int64_t chunk;              /* tokens of a prefill pass at most; only the table asks */
+	enum mc_times times;        /* never auto */
 	double pf_a, pf_b, pf_c;    /* prefill: s, s/token, s/token^2 */
 	double pf_load;             /* s a cached token from DRAM */
 	bool pf_load_overlaps;      /* analytic: layer-wise overlap; measured: the sum */
@@ -63,15 +79,24 @@ struct mc_cost {
 	int64_t fit_prefill_max, trust_prefill_max; /* prompt tokens: fitted range and trusted range */
 	int64_t fit_context_max, trust_context_max; /* context tokens of one request, decode */
 	int64_t fit_batch_max, trust_batch_max;     /* decode batch */
+	/* Why auto passed the profile's operators over; "": it has none, or did not. */
+	char no_operators[256];
+};
+
+struct mc_cost_params {
+	enum mc_times times;
+	int64_t chunk; /* new tokens of a prefill pass at most; 0: whole prompts */
 };
 
 /*
- * Resolve. The measured entry of this shape at the degree of all the node's GPUs is used where there is one.
- * No room for the model's weights is an error (MC_USAGE) that names the profile and key, so is a profile that
- * is faster than its own hardware (model/roofline.h). profile and shape are not kept.
+ * Resolve, for tensor parallelism over all the node's GPUs; params NULL: auto, chunks of 2,048. No room for
+ * the model's weights is an error (MC_USAGE) that names the profile and key, so is a profile that is faster
+ * than its own hardware (model/roofline.h), and so are times that it does not have, by name. profile and
+ * shape are not kept. *c needs _fini only on success.
  */
 int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const struct mc_shape *shape,
-		 struct mc_err *err);
+		 const struct mc_cost_params *params, struct mc_err *err);
+void mc_cost_fini(struct mc_cost *c);
 /* Usable bandwidth of a node, one direction, in place of the profile's; > 0. Its NICs share it as their
  * speeds are, and nothing between them and the memories limits them. */
 void mc_cost_set_bandwidth(struct mc_cost *c, double bytes_per_s);
@@ -83,6 +108,8 @@ const struct mc_measured *mc_cost_measured(const struct mc_profile *profile, con
 /* 0 <= p <= n, in tokens; a prompt that is wholly cached computes its last token, so callers pass p < n. */
 static inline double mc_cost_prefill_compute_s(const struct mc_cost *c, double n, double p)
 {
+	if (c->table)
+		return mc_optable_prefill_s(c->table, n, p, (double)c->chunk);
 	return c->pf_a + c->pf_b * (n - p) + c->pf_c * ((n - p) * (n + p));
 }
 
@@ -91,35 +118,66 @@ static inline double mc_cost_prefill_load_s(const struct mc_cost *c, double p)
 	return c->pf_load * p;
 }
 
+/* Forward passes of at most `chunk` tokens; with closed forms each costs a start. */
+double mc_cost_passes_s(const struct mc_cost *c, int64_t n, int64_t p, int64_t chunk);
+/* A time that falls with each cached token and that no prefill is below; where `whole` and the closed forms
+ * allow, of compute and load. */
+double mc_cost_prefill_floor_s(const struct mc_cost *c, double n, double p, bool whole);
+/* One chunk of a prompt: tokens p .. n-1, without a start, which a prefill has once. */
+static inline double mc_cost_chunk_s(const struct mc_cost *c, double n, double p, bool last)
+{
+	if (c->table)
+		return mc_optable_chunk_s(c->table, n - p, p, last);
+	return c->pf_b * (n - p) + c->pf_c * ((n - p) * (n + p));
+}
+
 double mc_cost_prefill_gpu_s(const struct mc_cost *c, double n, double p);
 /* Bytes from a node's SSDs that nothing else reads. */
 double mc_cost_ssd_s(const struct mc_cost *c, double bytes);
 /* One transfer of that many bytes that has the node's NICs to itself. */
 double mc_cost_transfer_s(const struct mc_cost *c, double bytes);
 
-/* What the profile says of a decode iteration, without the roofline. */
-static inline double mc_cost_decode_raw_s(const struct mc_cost *c, double batch, double context)
+/* The closed form of a decode iteration. */
+static inline double mc_cost_closed_s(const struct mc_cost *c, double batch, double context)
 {
 	double gemm = batch * c->de_gemm_token;
 
 	return c->de_base + context * c->de_context + (gemm > c->de_gemm_floor ? gemm - c->de_gemm_floor : 0);
 }
 
-/* Hot path of decode. */
-static inline double mc_cost_decode_s(const struct mc_cost *c, double batch, double context)
+/* What the profile says of a decode iteration, without the roofline. */
+static inline double mc_cost_decode_raw_s(const struct mc_cost *c, double batch, double context)
+{
+	return c->table ? mc_optable_decode_s(c->table, batch, context) : mc_cost_closed_s(c, batch, context);
+}
+
+/* No less than the roofline. */
+static inline double mc_cost_roofed_s(const struct mc_cost *c, double t, double batch, double context)
 {
 	double mem = c->roof_weights_s + context * c->roof_kv_s;
 	double flops = batch * c->roof_flops_s;
-	double t = mc_cost_decode_raw_s(c, batch, context);
 
 	t = t > mem ? t : mem;
 	return t > flops ? t : flops;
 }
 
+static inline double mc_cost_decode_s(const struct mc_cost *c, double batch, double context)
+{
+	return mc_cost_roofed_s(c, mc_cost_decode_raw_s(c, batch, context), batch, context);
+}
+
+/* Hot path of decode; at least 1. By the table: apart, so that the closed forms stay as quick as they are. */
+__attribute__((cold, noinline)) mc_time mc_cost_table_decode_ns(const struct mc_cost *c, int64_t batch,
+								int64_t context);
+
 static inline mc_time mc_cost_decode_ns(const struct mc_cost *c, int64_t batch, int64_t context)
 {
-	mc_time t = mc_time_from_s(mc_cost_decode_s(c, (double)batch, (double)context));
+	mc_time t;
 
+	if (c->table)
+		return mc_cost_table_decode_ns(c, batch, context);
+	t = mc_time_from_s(mc_cost_roofed_s(c, mc_cost_closed_s(c, (double)batch, (double)context),
+					    (double)batch, (double)context));
 	return t > 0 ? t : 1; /* time goes on, however small the model */
 }
 

@@ -9,28 +9,54 @@
  *    included; attention of the running requests reads their contexts, as in a decode iteration (de_context);
  *  - it is never faster than the slices alone or the running requests alone.
  * Several prompts in one pass are the sum of their slices with the fixed cost once.
+ *
+ * Tables of operators know better (model/optable.h): dense layers over the rows of all, attention of each.
  */
 #ifndef MC_MODEL_MIXED_H
 #define MC_MODEL_MIXED_H
 
 #include "model/cost.h"
 
-/* What tokens p .. n-1 of a prompt add to a pass, s; 0 <= p <= n. */
-static inline double mc_cost_slice_s(const struct mc_cost *c, double n, double p)
+/* The slices of a pass together; all 0: none. */
+struct mc_slices {
+	double s;      /* closed forms: what they add; tables: attention and sampling of each */
+	double tokens; /* new ones */
+};
+
+/* Tokens p .. n-1 of a prompt, 0 <= p <= n; last: the prompt ends with them. */
+static inline void mc_slices_add(struct mc_slices *a, const struct mc_cost *c, double n, double p, bool last)
 {
-	return c->pf_b * (n - p) + c->pf_c * ((n - p) * (n + p));
+	if (n <= p)
+		return;
+	a->tokens += n - p;
+	a->s += c->table ? mc_optable_attention_s(c->table, n - p, p) + (last ? c->table->sample_s : 0)
+			 : mc_cost_chunk_s(c, n, p, last);
 }
 
-/* A pass of slices whose sum that is, and of `batch` running requests whose contexts sum to `context`; of
- * either there may be none. Without slices (0) it is a decode iteration. */
-static inline double mc_cost_mixed_s(const struct mc_cost *c, double slices_s, double batch, double context)
+/* What share of a pass's slices that one of them is, by time: all add up to 1. */
+static inline double mc_slices_share(const struct mc_slices *a, const struct mc_cost *c,
+				     const struct mc_slices *one)
 {
-	double t = c->pf_a + slices_s + batch * c->de_gemm_token + context * c->de_context, alone;
+	double row = c->table ? mc_optable_dense_s(c->table, a->tokens) / a->tokens : 0;
 
+	return (one->s + row * one->tokens) / (a->s + row * a->tokens);
+}
+
+/* A pass of slices, and of `batch` running requests whose contexts sum to `context`; of either there may be
+ * none. Without slices it is a decode iteration. */
+static inline double mc_cost_mixed_s(const struct mc_cost *c, const struct mc_slices *a, double batch,
+				     double context)
+{
+	double t = c->pf_a + a->s + batch * c->de_gemm_token + context * c->de_context, alone;
+
+	if (c->table && a->tokens > 0)
+		t = a->s + mc_optable_dense_s(c->table, a->tokens + batch);
 	if (batch <= 0)
-		return c->pf_a + slices_s;
+		return t;
 	alone = mc_cost_decode_s(c, batch, context);
-	return slices_s > 0 && t > alone ? t : alone;
+	if (c->table && a->tokens > 0) /* an iteration alone has its rows counted above */
+		t += mc_optable_decode_s(c->table, batch, context) - mc_optable_dense_s(c->table, batch);
+	return a->s > 0 && t > alone ? t : alone;
 }
 
 #endif

@@ -16,7 +16,7 @@ double mc_cost_prefill_group(const struct mc_cost *c, const struct mc_pipeline_j
 	for (int64_t at = job->p; at < job->n; at += job->chunk) {
 		double from = (double)at;
 		double to = (double)(job->n - at < job->chunk ? job->n : at + job->chunk);
-		double work = extra + c->pf_b * (to - from) + c->pf_c * ((to - from) * (to + from));
+		double work = extra + mc_cost_chunk_s(c, to, from, to == n);
 		double hop = c->net_startup_s + (to - from) * c->hop_s_per_token;
 
 		extra = 0;

@@ -91,28 +91,29 @@ void mc_roofline_margins(const struct mc_cost *c, const struct mc_profile *p, st
 
 int mc_roofline_check(const struct mc_cost *c, const struct mc_profile *p, struct mc_err *err)
 {
-	const struct mc_measured *e = mc_cost_measured(p, &c->shape);
+	const struct mc_measured *e = c->times == MC_TIMES_MEASURED ? mc_cost_measured(p, &c->shape) : NULL;
+	const char *other = c->times == MC_TIMES_OPERATORS ? "operators" : "analytic";
 	struct mc_roofline_margin m;
 	const char *part = NULL;
 	char key[96];
 
 	mc_roofline_margins(c, p, &m);
 	if (!(m.prefill >= EQUAL)) {
-		part = e ? "prefill" : "analytic";
+		part = e ? "prefill" : other;
 		mc_err_set(
 		    err, MC_USAGE,
 		    "prefill of %.0f tokens, %.0f of them cached, would take %.3g of the least time that "
 		    "this hardware's peaks allow for %s",
 		    m.prefill_n, m.prefill_p, m.prefill, c->shape.name);
 	} else if (!(m.decode >= EQUAL)) {
-		part = e ? "decode" : "analytic";
+		part = e ? "decode" : other;
 		mc_err_set(
 		    err, MC_USAGE,
 		    "decode of batch %.0f with %.0f context tokens would take %.3g of the least time that "
 		    "this hardware's peaks allow for %s",
 		    m.decode_batch, m.decode_context, m.decode, c->shape.name);
 	} else if (!(m.load >= LOAD_TOLERANCE)) {
-		part = e ? "prefill.load_s_per_token" : "analytic";
+		part = e ? "prefill.load_s_per_token" : other;
 		mc_err_set(err, MC_USAGE,
 			   "loads a cached token in %.3g of the time that hardware.h2d_bandwidth allows",
 			   m.load);

@@ -33,7 +33,7 @@ void mc_flat_from_json(const json_t *result, struct mc_flat_list *list)
 {
 	/* Not metrics: what went into the run. */
 	static const char *const inputs[] = {"schema", "kind",  "version", "name",
-					     "seed",   "trace", "scenario"};
+					     "seed",   "trace", "scenario", "times"};
 	const char *key;
 	json_t *child;
 

@@ -13,7 +13,8 @@ libmooncake_a_SOURCES += $(OUT_SINKS) \
 	%D%/report.c %D%/report.h \
 	%D%/seeds.c %D%/seeds.h \
 	%D%/tables.c %D%/tables.h \
-	%D%/textfmt.c %D%/textfmt.h
+	%D%/textfmt.c %D%/textfmt.h \
+	%D%/times.c %D%/times.h
 nodist_libmooncake_a_SOURCES += %D%/sink_registry.c
 CLEANFILES += %D%/sink_registry.c
 %D%/sink_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh

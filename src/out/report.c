@@ -35,7 +35,7 @@ static void ignore(const struct mc_conf *conf, const char *key, const char *reas
 
 void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list *list)
 {
-	mc_report_ignored(report->conf, report->scenario, list);
+	mc_report_ignored(report->conf, report->scenario, report->cost, list);
 	if (!report->trace->parent && strcmp(report->scenario->kv.pool, "off"))
 		ignore(report->conf, "kv.write_back",
 		       "the trace does not say which prompt goes on from which answer (parent_chat_id)",
@@ -199,7 +199,8 @@ static void ignored_coupled(const struct mc_conf *conf, const struct mc_scenario
 		       "coupled nodes do both, move no KV and keep it in VRAM (cluster.coupled)", list);
 }
 
-void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
+void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, const struct mc_cost *cost,
+		       struct mc_ignored_list *list)
 {
 	const struct mc_policy *policy = mc_policy_find(s->conductor.policy);
 
@@ -209,7 +210,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 	if (!strcmp(s->cluster.prefill_order, "fifo"))
 		ignore(conf, "cluster.prefill_late_share",
 		       "prompts are served in order of dispatch (cluster.prefill_order)", list);
-	if (s->cluster.prefill_group == 1)
+	if (s->cluster.prefill_group == 1 && !(cost && cost->table))
 		ignore(conf, "cluster.prefill_chunk",
 		       "chunks only matter in a prefill group of several nodes (cluster.prefill_group)",
 		       list);

@@ -34,6 +34,8 @@ struct mc_report {
 	const char *model, *profile; /* names */
 	const struct mc_result *result;
 	const struct mc_metrics *metrics;
+	const struct mc_profile *hardware;
+	const struct mc_cost *cost;
 };
 
 struct mc_sink {
@@ -53,7 +55,9 @@ json_t *mc_report_json(const struct mc_report *report);
 void mc_report_dump(FILE *out, const json_t *doc);
 
 /* Settings that were given and that this run could not use. mc_vec_fini the list. */
-void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list);
+/* Settings that this scenario can't use. cost NULL: as if its times were closed forms. */
+void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, const struct mc_cost *cost,
+		       struct mc_ignored_list *list);
 /* The same after a run: with what turned out on the way. */
 void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list *list);
 

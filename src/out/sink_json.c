@@ -4,6 +4,7 @@
 #include "cluster/cluster.h"
 #include "out/json.h"
 #include "out/report.h"
+#include "out/times.h"
 
 static void summary(json_t *o, const char *key, const struct mc_summary *s)
 {
@@ -36,6 +37,7 @@ static void head(json_t *o, const struct mc_report *report)
 	mc_json_int(x, "bad_records", report->trace->bad);
 	mc_json_text(x, "ticks", report->scenario->trace.spread_ticks ? "spread" : "as recorded");
 	json_object_set_new(o, "scenario", mc_conf_dump(report->conf));
+	mc_times_json(o, report);
 }
 
 static void requests(json_t *o, const struct mc_metrics *m)

@@ -9,6 +9,7 @@
 #include "kv/evict.h"
 #include "out/report.h"
 #include "out/textfmt.h"
+#include "out/times.h"
 #include "sched/admission.h"
 
 #define OBJECTIVE 64 /* bytes */
@@ -94,6 +95,7 @@ static void head(FILE *out, const struct mc_report *report)
 		fprintf(out, ", racks of %" PRId64 " (%s, %g to 1)", s->net.rack_nodes, s->net.rack_order,
 			s->net.oversubscription);
 	putc('\n', out);
+	mc_times_text(out, report);
 	clients(out, s);
 	conductor(out, s);
 	if (!strcmp(s->kv.pool, "off")) {

@@ -242,16 +242,12 @@ void mc_search_here(const struct mc_view *view, const struct mc_prompt *prompt, 
 
 /*
  * A time that no prefill with at most `cached` tokens in DRAM beats. It has to fall with every cached token:
- * so the load is left out where it may cost more than computing, and for groups the fill of the pipeline
- * (fewer chunks fill it worse).
+ * so the load is left out where it may cost more than computing (model/cost.h), and for groups the fill of
+ * the pipeline (fewer chunks fill it worse).
  */
 static mc_time prefill_floor(const struct mc_view *view, uint32_t n, uint32_t cached)
 {
-	const struct mc_cost *c = view->cost;
-	bool falls = !view->coupled && !c->pf_load_overlaps && c->pf_load <= c->pf_b;
-	double s = falls ? mc_cost_prefill_gpu_s(c, n, cached) : mc_cost_prefill_compute_s(c, n, cached);
-
-	return mc_time_from_s(s / view->group);
+	return mc_time_from_s(mc_cost_prefill_floor_s(view->cost, n, cached, !view->coupled) / view->group);
 }
 
 /* Of any way to fetch up to `ssd` blocks (0: `dram`) where `local` are there. All fetch from the one source

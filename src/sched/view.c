@@ -109,9 +109,7 @@ double mc_view_send_share(const struct mc_view *view, uint32_t node)
 /* Engine time of a prompt that a coupled node computes, in passes that each cost a start. */
 static double coupled_s(const struct mc_view *view, uint32_t n, uint32_t cached)
 {
-	int64_t more = ((int64_t)n - cached - 1) / view->chunk;
-
-	return mc_cost_prefill_compute_s(view->cost, n, cached) + (double)more * view->cost->pf_a;
+	return mc_cost_passes_s(view->cost, n, cached, view->chunk);
 }
 
 mc_time mc_view_prefill_occupancy(const struct mc_view *view, uint32_t n, uint32_t cached)

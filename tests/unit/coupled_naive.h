@@ -191,29 +191,42 @@ static inline void token(struct fate *f, mc_time at)
 	f->token[f->made++] = at;
 }
 
+/* What of a prompt is computed in the pass. */
+static inline struct mc_slices slice_of(const struct node *o, const struct fate *f)
+{
+	struct mc_slices s = {0};
+	struct fate after = *f;
+
+	after.kv += f->slice;
+	mc_slices_add(&s, o->cost, after.kv, f->kv, decodes(&after));
+	return s;
+}
+
 /* One pass; tokens of those that decode as well where `both`. */
 static inline void node_pass(struct node *o, bool both, bool slices)
 {
-	double sum = 0, batch = 0, context = 0;
+	double batch = 0, context = 0;
+	struct mc_slices sum = {0};
 	mc_time alone = 0, takes;
 
 	for (uint32_t k = 0; k < o->runs; k++) {
 		const struct fate *f = &o->fate[o->running[k]];
 
-		sum += mc_cost_slice_s(o->cost, (double)f->kv + f->slice, f->kv);
+		sum.s += slice_of(o, f).s;
+		sum.tokens += slice_of(o, f).tokens;
 		batch += both && decodes(f);
 		context += both && decodes(f) ? f->kv : 0;
 	}
 	if (batch > 0)
 		alone = mc_cost_decode_ns(o->cost, (int64_t)batch, (int64_t)context);
-	takes = slices ? mc_time_from_s(mc_cost_mixed_s(o->cost, sum, batch, context)) : alone;
+	takes = slices ? mc_time_from_s(mc_cost_mixed_s(o->cost, &sum, batch, context)) : alone;
 	takes = takes > alone ? takes : alone;
 	o->prefill += takes - alone;
 	o->decode += alone;
 	o->now += takes;
 	for (uint32_t k = 0; k < o->runs; k++) {
 		struct fate *f = &o->fate[o->running[k]];
-		double s = mc_cost_slice_s(o->cost, (double)f->kv + f->slice, f->kv);
+		struct mc_slices s = slice_of(o, f);
 
 		if (decodes(f)) {
 			f->kv += both;
@@ -221,8 +234,9 @@ static inline void node_pass(struct node *o, bool both, bool slices)
 				token(f, o->now);
 			continue;
 		}
-		if (sum > 0)
-			*(f->made ? &o->redo_s : &f->compute_s) += mc_time_to_s(takes - alone) * s / sum;
+		if (sum.s > 0)
+			*(f->made ? &o->redo_s : &f->compute_s) +=
+			    mc_time_to_s(takes - alone) * mc_slices_share(&sum, o->cost, &s);
 		f->kv += f->slice;
 		f->slice = 0;
 		if (decodes(f))

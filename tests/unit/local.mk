@@ -51,6 +51,7 @@ UNIT_TESTS = \
 	%D%/test_opfit \
 	%D%/test_opgap \
 	%D%/test_opsamples \
+	%D%/test_optable \
 	%D%/test_optime \
 	%D%/test_order \
 	%D%/test_out \

@@ -152,7 +152,7 @@ START_TEST(figure_12)
 
 		setup_init(&u, 512);
 		ck_assert_int_eq(mc_profile_load(&p, cases[i].profile, NULL), 0);
-		ck_assert_int_eq(mc_cost_init(&u.cost, &p, mc_shape_find("llama3-70b"), NULL), 0);
+		ck_assert_int_eq(mc_cost_init(&u.cost, &p, mc_shape_find("llama3-70b"), NULL, NULL), 0);
 		if (cases[i].host) {
 			setup_set(&u, "net.host_bandwidth=%s", cases[i].host);
 			mc_cost_set_host_bandwidth(&u.cost, u.s.net.host_bandwidth);

@@ -16,7 +16,7 @@ static void resolve(struct mc_cost *c, const char *profile, const struct mc_shap
 	char text[1024];
 
 	ck_assert_int_eq(mc_profile_load(&p, profile, &err), 0);
-	ck_assert_msg(mc_cost_init(c, &p, s, &err) == 0, "%s", mc_err_format(&err, text, sizeof text));
+	ck_assert_msg(mc_cost_init(c, &p, s, NULL, &err) == 0, "%s", mc_err_format(&err, text, sizeof text));
 	mc_profile_fini(&p);
 }
 
@@ -35,7 +35,7 @@ START_TEST(figure_14)
 	int kinds[2] = {0};
 
 	resolve(&c, "a800-x8", mc_shape_find("llama3-70b"));
-	ck_assert(c.measured && !c.pf_load_overlaps);
+	ck_assert(c.times == MC_TIMES_MEASURED && !c.pf_load_overlaps);
 	snprintf(path, sizeof path, "%s/calib/samples/a800-x8-fast25-fig14.csv", getenv("MC_SRCDIR"));
 	ck_assert_int_eq(mc_samples_read(&s, path, NULL), 0);
 	for (size_t i = 0; i < s.n; i++) {
@@ -83,7 +83,7 @@ START_TEST(ssd_reads_by_queue_depth)
 	struct mc_cost c;
 
 	ck_assert_int_eq(mc_profile_load(&p, "a800-x8", NULL), 0);
-	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL, NULL), 0);
 	near(c.ssd_read_bytes_per_s, 28e9);
 	near(c.ssd_write_bytes_per_s, 15.2e9);
 	near(mc_cost_ssd_s(&c, 28e9), 1 + 2.5e-4);
@@ -91,11 +91,11 @@ START_TEST(ssd_reads_by_queue_depth)
 	p.ssd_read_bytes_per_s = 45.0 / 4 * 1073741824;
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
 		p.ssd_queue_depth = read[i].depth;
-		ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+		ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL, NULL), 0);
 		near(c.ssd_read_bytes_per_s, read[i].gib_per_s * 1073741824);
 	}
 	p.ssds = 0;
-	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL, NULL), 0);
 	ck_assert(c.ssd_read_bytes_per_s == 0 && c.ssd_bytes == 0);
 	mc_profile_fini(&p);
 }
@@ -110,7 +110,7 @@ START_TEST(measured_entry_is_used_as_it_is)
 
 	ck_assert_int_eq(mc_profile_load(&p, "a800-x8", NULL), 0);
 	m = p.measured;
-	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL, NULL), 0);
 	near(mc_cost_prefill_compute_s(&c, 1000, 300),
 	     m->prefill_a_s + m->prefill_b_s * 700 + m->prefill_c_s * (1000000 - 90000));
 	near(mc_cost_prefill_load_s(&c, 300), 300 * m->prefill_load_s);
@@ -157,7 +157,7 @@ START_TEST(kv_of_8_bits_halves_what_moves_kv)
 	half.kv_bytes_per_value = 1;
 	resolve(&a, "a800-x8", mc_shape_find("llama3-70b"));
 	resolve(&b, "a800-x8", &half);
-	ck_assert(b.measured);
+	ck_assert(b.times == MC_TIMES_MEASURED);
 	near(b.kv_bytes, a.kv_bytes / 2);
 	near(b.pf_load, a.pf_load / 2);
 	near(b.de_context, a.de_context / 2);
@@ -175,13 +175,13 @@ START_TEST(names_do_not_decide)
 
 	snprintf(s.name, sizeof s.name, "fine-tuned");
 	resolve(&c, "a800-x8", &s);
-	ck_assert(c.measured);
+	ck_assert(c.times == MC_TIMES_MEASURED);
 	s.ffn++;
 	snprintf(s.name, sizeof s.name, "llama3-70b");
 	resolve(&c, "a800-x8", &s);
-	ck_assert(!c.measured && c.pf_load_overlaps && c.fit_prefill_max == 0);
+	ck_assert(c.times == MC_TIMES_ANALYTIC && c.pf_load_overlaps && c.fit_prefill_max == 0);
 	resolve(&c, "a800-x8", mc_shape_find("llama2-70b"));
-	ck_assert(!c.measured);
+	ck_assert(c.times == MC_TIMES_ANALYTIC);
 }
 END_TEST
 
@@ -193,7 +193,7 @@ START_TEST(analytic_closed_forms)
 	double peak, bandwidth, fixed, n = 4096, cached = 1024, flops, compute, load;
 
 	ck_assert_int_eq(mc_profile_load(&p, "h100-x8-analytic", NULL), 0);
-	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL), 0);
+	ck_assert_int_eq(mc_cost_init(&c, &p, s, NULL, NULL), 0);
 	peak = 8 * 989e12;
 	bandwidth = 8 * 3350e9 * p.memory_efficiency;
 	fixed = 32 * p.launch_s_per_layer + mc_shape_pass_bytes(s) / bandwidth;
@@ -243,7 +243,7 @@ START_TEST(faster_than_its_hardware_is_refused)
 	struct mc_err err = {0};
 
 	ck_assert_int_eq(mc_profile_load_text(&p, text, "fast.json", &err), 0);
-	ck_assert_int_eq(mc_cost_init(&c, &p, mc_shape_find("llama3-70b"), &err), MC_USAGE);
+	ck_assert_int_eq(mc_cost_init(&c, &p, mc_shape_find("llama3-70b"), NULL, &err), MC_USAGE);
 	ck_assert_str_eq(err.file, "fast.json");
 	ck_assert_str_eq(err.key, fast[_i].key);
 	mc_profile_fini(&p);
@@ -268,7 +268,7 @@ START_TEST(efficiencies_above_1_are_refused)
 	struct mc_err err = {0};
 
 	ck_assert_int_eq(mc_profile_load_text(&p, text, "fast.json", &err), 0);
-	ck_assert_int_eq(mc_cost_init(&c, &p, mc_shape_find("llama3-70b"), &err), MC_USAGE);
+	ck_assert_int_eq(mc_cost_init(&c, &p, mc_shape_find("llama3-70b"), NULL, &err), MC_USAGE);
 	ck_assert_str_eq(err.key, "analytic");
 	mc_profile_fini(&p);
 	free(text);
@@ -291,7 +291,7 @@ START_TEST(no_prediction_beats_the_roofline)
 			struct mc_err err = {0};
 
 			ck_assert_int_eq(mc_profile_load(&p, profiles[i], NULL), 0);
-			if (mc_cost_init(&c, &p, s, &err)) {
+			if (mc_cost_init(&c, &p, s, NULL, &err)) {
 				ck_assert_str_eq(err.key, "hardware.vram"); /* too large for one node */
 				mc_profile_fini(&p);
 				continue;

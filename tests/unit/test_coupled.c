@@ -306,16 +306,18 @@ START_TEST(slices_share_passes)
 	static struct node o;
 	static struct sim s;
 	mc_time at, decode = 0, worst = 0;
-	double slice[] = {mc_cost_slice_s(&cost, 99, 0), mc_cost_slice_s(&cost, 198, 99),
-			  mc_cost_slice_s(&cost, 250, 198)};
+	struct mc_slices slice[3] = {{0, 0}, {0, 0}, {0, 0}};
 
+	mc_slices_add(&slice[0], &cost, 99, 0, false);
+	mc_slices_add(&slice[1], &cost, 198, 99, false);
+	mc_slices_add(&slice[2], &cost, 250, 198, true);
 	made(&o, &cost, true, 100);
 	request(&o, 0, 100, 30);
 	request(&o, ns(mc_cost_prefill_compute_s(&cost, 100, 0)) + 1, 250, 2);
 	sim_run(&s, &o, true);
 	at = s.feed[0].first + mc_cost_decode_ns(&cost, 1, 100);
 	for (int k = 0; k < 3; k++) {
-		mc_time pass = ns(mc_cost_mixed_s(&cost, slice[k], 1, 101 + k));
+		mc_time pass = ns(mc_cost_mixed_s(&cost, &slice[k], 1, 101 + k));
 
 		at += pass;
 		worst = pass > worst ? pass : worst;

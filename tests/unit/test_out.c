@@ -26,7 +26,8 @@ static void written_init(struct written *w, uint64_t seed)
 	mc_metrics_compute(&w->m.scenario, &w->m.cost, &w->m.result, &w->metrics);
 	w->trace = (struct mc_trace){.n = 50, .fingerprint = 0xabc};
 	w->report = (struct mc_report){"1.2.3", "made.json", &w->m.conf,   &w->m.scenario, &w->trace,
-				       "shape", "node",      &w->m.result, &w->metrics};
+				       "shape", "node",      &w->m.result, &w->metrics,
+				       NULL,    NULL};
 }
 
 /* What a writer writes; free() it. */
@@ -200,19 +201,19 @@ START_TEST(ignored_settings)
 	struct mc_ignored_list list = {0};
 
 	made_init(&m, 1, 1);
-	mc_report_ignored(&m.conf, &m.scenario, &list);
+	mc_report_ignored(&m.conf, &m.scenario, NULL, &list);
 	ck_assert_uint_eq(list.n, 0); /* defaults are not given */
 	mc_conf_set(&m.conf, "seed=5", NULL);
 	mc_conf_set(&m.conf, "cluster.prefill_chunk=1K", NULL);
 	mc_conf_set(&m.conf, "conductor.balancing_threshold=2", NULL);
-	mc_report_ignored(&m.conf, &m.scenario, &list);
+	mc_report_ignored(&m.conf, &m.scenario, NULL, &list);
 	ck_assert_uint_eq(list.n, 2);
 	ck_assert_str_eq(list.at[0].key, "seed");
 	ck_assert_str_eq(list.at[1].key, "cluster.prefill_chunk");
 	list.n = 0;
 	mc_conf_set(&m.conf, "conductor.policy=random", NULL);
 	mc_conf_set(&m.conf, "cluster.prefill_group=2", NULL);
-	mc_report_ignored(&m.conf, &m.scenario, &list);
+	mc_report_ignored(&m.conf, &m.scenario, NULL, &list);
 	ck_assert_uint_eq(list.n, 1);
 	ck_assert_str_eq(list.at[0].key, "conductor.balancing_threshold");
 	mc_vec_fini(&list);

@@ -14,7 +14,7 @@ static void resolve(struct mc_cost *c, const char *profile)
 	struct mc_profile p;
 
 	ck_assert_int_eq(mc_profile_load(&p, profile, NULL), 0);
-	ck_assert_int_eq(mc_cost_init(c, &p, mc_shape_find("llama3-70b"), NULL), 0);
+	ck_assert_int_eq(mc_cost_init(c, &p, mc_shape_find("llama3-70b"), NULL, NULL), 0);
 	mc_profile_fini(&p);
 }
 
