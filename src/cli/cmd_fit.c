@@ -13,6 +13,7 @@
 
 static const char usage[] =
     "usage: mooncake fit SAMPLES.csv... --hardware PROFILE [-o FILE] [--name NAME] [--date DATE]\n"
+    "       mooncake fit --report FILE.html PROFILE [SAMPLES.csv...] [--compare PROFILE] [--model MODEL]\n"
     "       mooncake fit import FORMAT TABLE...   published tables to samples; see mooncake fit import "
     "--help\n"
     "\n"
@@ -37,13 +38,24 @@ static const char usage[] =
     "hardware's\n"
     "bound, with its error on points that it did not see. Flagged samples and outliers are left out and\n"
     "counted. Samples of disks and copies give figures of the hardware, stated as measured there; files of\n"
-    "them alone, of any dtype, leave the operators as they are.\n";
+    "them alone, of any dtype, leave the operators as they are.\n"
+    "\n"
+    "With --report, a page that draws a profile: measured against fitted for each operator or entry, the\n"
+    "most wrong samples with their file and line, errors on held-out points, ranges and sources. It opens\n"
+    "without a network. Its figures are printed too.\n"
+    "\n"
+    "  -r, --report FILE        where to write the page\n"
+    "  -c, --compare PROFILE    beside another profile: ratios of times for each operator\n"
+    "  -m, --model MODEL        and what prefill and decode of this model take\n"
+    "  -t, --tensor-parallel N  on so many GPUs; default: all of PROFILE's node\n";
 
 struct fit_options {
 	const char *samples, *hardware, *output, *name, *date;
 	char **files; /* all of them, the first is samples */
 	int n;
 	bool operators; /* samples of operators, rather than of prefill and decode */
+	const char *report, *compare, *model;
+	int64_t tensor_parallel;
 };
 
 /* The hardware file is checked as a profile, and kept as it was written, units and all. */
@@ -173,13 +185,64 @@ static int fit_profile(const struct fit_options *o, struct mc_err *err)
 	return rc;
 }
 
+static int fit_report_run(const struct fit_options *o, struct mc_args *a, struct mc_err *err)
+{
+	struct mc_fit_cli_report r = {.output = o->report,
+				      .other = o->compare,
+				      .model = o->model,
+				      .tensor_parallel = o->tensor_parallel};
+
+	if (o->hardware || o->output || o->name || o->date)
+		return mc_cli_misuse("fit: --report draws a profile that there is; it takes no --%s",
+				     o->hardware ? "hardware"
+				     : o->output ? "output"
+				     : o->name   ? "name"
+						 : "date");
+	if (!mc_args_operands(a, 1, 1000, "a profile, and files of samples"))
+		return a->rc;
+	r.profile = a->argv[0];
+	r.samples = a->argv + 1;
+	r.files = a->argc - 1;
+	return mc_fit_cli_report(&r, err) ? mc_cli_error(err) : MC_OK;
+}
+
+/* False: a mistake was told. */
+static bool fit_option(struct fit_options *o, struct mc_args *a, int c)
+{
+	switch (c) {
+	case 'H':
+		o->hardware = a->value;
+		break;
+	case 'o':
+		o->output = a->value;
+		break;
+	case 'n':
+		o->name = a->value;
+		break;
+	case 'd':
+		o->date = a->value;
+		break;
+	case 'r':
+		o->report = a->value;
+		break;
+	case 'c':
+		o->compare = a->value;
+		break;
+	case 'm':
+		o->model = a->value;
+		break;
+	default:
+		return mc_args_int(a, 1, 1024, &o->tensor_parallel);
+	}
+	return true;
+}
+
 static int fit_run(int argc, char **argv)
 {
-	static const struct mc_option options[] = {{"hardware", 'H', "PROFILE"},
-						   {"output", 'o', "FILE"},
-						   {"name", 'n', "NAME"},
-						   {"date", 'd', "DATE"},
-						   {0}};
+	static const struct mc_option options[] = {
+	    {"hardware", 'H', "PROFILE"}, {"output", 'o', "FILE"},       {"name", 'n', "NAME"},
+	    {"date", 'd', "DATE"},        {"report", 'r', "FILE"},       {"compare", 'c', "PROFILE"},
+	    {"model", 'm', "MODEL"},      {"tensor-parallel", 't', "N"}, {0}};
 	struct fit_options o = {0};
 	struct mc_err err = {0};
 	struct mc_args a;
@@ -188,18 +251,17 @@ static int fit_run(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "import"))
 		return mc_fit_cli_import(argc - 1, argv + 1);
 	mc_args_init(&a, argc, argv, options, usage);
-	while ((c = mc_args_next(&a)) > 0) {
-		if (c == 'H')
-			o.hardware = a.value;
-		else if (c == 'o')
-			o.output = a.value;
-		else if (c == 'n')
-			o.name = a.value;
-		else
-			o.date = a.value;
-	}
+	while ((c = mc_args_next(&a)) > 0)
+		if (!fit_option(&o, &a, c))
+			return a.rc;
 	if (c == MC_ARGS_STOP)
 		return a.rc;
+	if (o.report)
+		return fit_report_run(&o, &a, &err);
+	if (o.compare || o.model || o.tensor_parallel)
+		return mc_cli_misuse("fit: --%s is of --report", o.compare ? "compare"
+								 : o.model ? "model"
+									   : "tensor-parallel");
 	o.operators = a.argc > 0 && mc_fit_cli_is_operators(a.argv[0]);
 	if (!mc_args_operands(&a, 1, o.operators ? 1000 : 1,
 			      o.operators ? "files of samples" : "one file of samples"))

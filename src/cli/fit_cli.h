@@ -25,4 +25,19 @@ bool mc_fit_cli_is_operators(const char *path);
 int mc_fit_cli_operators(const struct mc_fit_cli *o, const struct mc_profile *hw, const json_t *root,
 			 struct mc_err *err);
 
+/* What a report is to be of, borrowed. */
+struct mc_fit_cli_report {
+	const char *output; /* "-": stdout */
+	const char *profile;
+	const char *other; /* NULL: no comparison */
+	char **samples;
+	int files;
+	const char *model;       /* NULL: no predictions */
+	int64_t tensor_parallel; /* 0: all GPUs of the profile's node */
+};
+
+/* `mooncake fit --report`: the page to its file, its figures as text to stdout (stderr where the page is
+ * there). */
+int mc_fit_cli_report(const struct mc_fit_cli_report *o, struct mc_err *err);
+
 #endif

@@ -18,6 +18,7 @@ mooncake_SOURCES = \
 	%D%/fit_cli.h \
 	%D%/fit_import.c \
 	%D%/fit_operators.c \
+	%D%/fit_report.c \
 	%D%/main.c \
 	%D%/output.c %D%/output.h \
 	%D%/side.c %D%/side.h \

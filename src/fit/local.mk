@@ -29,6 +29,7 @@ libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/opgap_form.c %D%/opgap_form.h \
 	%D%/opgrid.c %D%/opgrid.h \
 	%D%/profile_text.c \
+	%D%/residuals.c %D%/residuals.h \
 	%D%/samples.c %D%/samples.h \
 	%D%/suspects.c %D%/suspects.h \
 	%D%/table.c %D%/table.h \

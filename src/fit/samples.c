@@ -149,6 +149,8 @@ static int samples_lines(struct mc_samples *s, char *text, long *number, struct 
 			head = true;
 		} else {
 			rc = sample_line(s, line, err);
+			if (!rc)
+				s->at[s->n - 1].line = *number;
 		}
 		if (rc)
 			return rc;

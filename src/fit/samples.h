@@ -29,6 +29,7 @@ struct mc_sample {
 	bool decode;
 	int64_t total, cached, batch, iterations;
 	double seconds;
+	long line; /* of the file it was read from */
 };
 
 struct mc_samples {

@@ -5,10 +5,20 @@ OUT_SINKS = \
 	%D%/sink_text.c
 libmooncake_a_SOURCES += $(OUT_SINKS) \
 	%D%/capacity.c %D%/capacity.h \
+	%D%/chart.c %D%/chart.h \
+	%D%/chart_axis.c \
 	%D%/compare.c %D%/compare.h \
 	%D%/compare_columns.c \
 	%D%/explain.c %D%/explain.h \
+	%D%/fitlines.c %D%/fitlines.h \
+	%D%/fitpage.c %D%/fitpage.h \
+	%D%/fitpage_compare.c \
+	%D%/fitpage_gaps.c \
+	%D%/fitpage_group.c \
+	%D%/fitpage_text.c \
+	%D%/fitpredict.c %D%/fitpredict.h \
 	%D%/flat.c %D%/flat.h \
+	%D%/html.c %D%/html.h \
 	%D%/json.h \
 	%D%/report.c %D%/report.h \
 	%D%/seeds.c %D%/seeds.h \

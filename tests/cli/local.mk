@@ -17,6 +17,7 @@ CLI_TESTS = \
 	%D%/part.sh \
 	%D%/predict.sh \
 	%D%/published.sh \
+	%D%/report.sh \
 	%D%/run.sh \
 	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
