@@ -40,6 +40,7 @@ static const char style[] =
     ".s0{stroke:#0072b2}.s1{stroke:#d55e00}.s2{stroke:#009e73}.s3{stroke:#b5478f}.s4{stroke:#8a6d00}"
     ".s5{stroke:#4ba6de}.s6{stroke:#8c959f}.s7{stroke:#c1121f}\n"
     ".f0{fill:#0072b2}.f6{fill:#8c959f}.f7{fill:#c1121f}\n"
+    "@media(max-width:1000px){body{padding:8px 12px}table{font-size:12px}th,td{padding:3px 5px}}\n"
     "@media print{body{max-width:none}details{display:block}h2{break-after:avoid}"
     "figure{break-inside:avoid}}\n";
 
