@@ -10,7 +10,7 @@
 #include "calib/child.h"
 #include "calib/compute.h"
 
-enum { POINTS = 400, SHARE = 60 };
+enum { SHARE = 60 };
 
 static const char text[] =
     "Measures whole prefill and decode steps at random points and holds a profile's prediction (mooncake\n"
@@ -22,6 +22,7 @@ static const char text[] =
 static const struct mc_calib_option options[] = {
     MC_CALIB_COMMON(struct mc_calib_compute_options),
     MC_CALIB_MODEL_OPTIONS,
+    {"points", 259, "N", MC_CALIB_COUNT, MC_CALIB_AT(points), 1, 10000, "at most; default: 400"},
     {"seed", 'S', "N", MC_CALIB_COUNT, MC_CALIB_AT(seed), 0, 1e15, "of the points; default: 1"},
     {"require", 'r', "MEDIAN,P95", MC_CALIB_TEXT, MC_CALIB_AT(require), 0, 0,
      "exit with 1 if the errors are above: \"5%,15%\""},
@@ -39,6 +40,7 @@ static void defaults(void *options_)
 	    .max_context = 4096,
 	    .block_tokens = 64,
 	    .tensor_parallel = 1,
+	    .points = 400,
 	    .seed = 1};
 }
 
@@ -89,7 +91,7 @@ static int measure(struct mc_calib_compute *c, struct mc_err *err)
 	struct mc_calib_grid g;
 	int rc = 0;
 
-	mc_calib_grid_random(&g, &c->want.limits, (uint64_t)c->o->seed, POINTS);
+	mc_calib_grid_random(&g, &c->want.limits, (uint64_t)c->o->seed, (size_t)c->o->points);
 	c->goal.cap_s = fmin(c->goal.cap_s, c->o->common.budget_s / SHARE);
 	for (size_t i = 0; i < g.n && !rc && !mc_calib_stop; i++) {
 		const struct mc_calib_point *p = &g.at[i];

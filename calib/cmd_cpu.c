@@ -18,8 +18,12 @@ static const char text[] =
     "Samples: DIR/cpu-MODEL.csv. With --output, mooncake fit makes a profile of all of DIR/cpu-*.csv; its\n"
     "hardware is measured, too (DIR/cpu-hardware.json), if --hardware names none.\n";
 
-static const struct mc_calib_option options[] = {
-    MC_CALIB_COMMON(struct mc_calib_compute_options), MC_CALIB_MODEL_OPTIONS, {0}};
+static const struct mc_calib_option options[] = {MC_CALIB_COMMON(struct mc_calib_compute_options),
+						 MC_CALIB_MODEL_OPTIONS,
+						 {"levels", 258, "N", MC_CALIB_COUNT, MC_CALIB_AT(levels), 0,
+						  MC_CALIB_LEVELS,
+						  "of the grid, after the corners; default: 5"},
+						 {0}};
 
 static void defaults(void *options_)
 {
@@ -32,7 +36,8 @@ static void defaults(void *options_)
 	    .max_batch = 32,
 	    .max_context = 4096,
 	    .block_tokens = 64,
-	    .tensor_parallel = 1};
+	    .tensor_parallel = 1,
+	    .levels = MC_CALIB_LEVELS};
 }
 
 /* The path of the hardware's profile: as given, or to be measured; the caller's to free. */
@@ -44,20 +49,6 @@ static char *hardware_path(const struct mc_calib_compute *c)
 		return mc_xstrdup(c->o->common.hardware);
 	mc_str_printf(&path, "%s/cpu-hardware.json", c->o->common.samples);
 	return path.at;
-}
-
-static void report(const struct mc_calib_compute *c)
-{
-	char *path = mc_calib_compute_path(c, ".csv");
-
-	printf(
-	    "%s: %zu points measured in %.0f s, %zu flagged%s; %zu samples, of which %zu were there before\n",
-	    path, c->measured, mc_calib_session_elapsed_s(&c->session), c->flagged,
-	    c->drifted ? ", others for drift" : "", c->session.all.n, c->session.before);
-	free(path);
-	mc_calib_compute_table(c);
-	if (c->flagged > c->measured / 2)
-		mc_calib_warn("most points were disturbed by others on this machine");
 }
 
 static int fit(struct mc_calib_compute *c, struct mc_calib_hostspeed *h, struct mc_err *err)
@@ -87,15 +78,9 @@ static int measure(struct mc_calib_compute *c, struct mc_err *err)
 
 	if (!rc)
 		rc = mc_calib_compute_run(c, err);
-	if (rc)
-		return rc;
-	if (mc_calib_stop) {
-		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
-			c->session.all.n);
-		return MC_CALIB_INTERRUPTED;
-	}
-	report(c);
-	return c->o->common.output ? fit(c, &h, err) : MC_OK;
+	if (!rc)
+		rc = mc_calib_compute_report(c);
+	return !rc && c->o->common.output ? fit(c, &h, err) : rc;
 }
 
 static int run(void *options_, char **operands, struct mc_err *err)

@@ -197,7 +197,9 @@ int mc_calib_compute_open(struct mc_calib_compute *c, struct mc_err *err)
 
 	if (rc)
 		return rc;
-	rc = open_session(c, err);
+	rc = mc_calib_model_compare(&c->model, err);
+	if (!rc)
+		rc = open_session(c, err);
 	if (rc)
 		mc_calib_model_close(&c->model);
 	return rc;
@@ -336,7 +338,7 @@ int mc_calib_compute_run(struct mc_calib_compute *c, struct mc_err *err)
 	size_t before;
 	int rc;
 
-	mc_calib_grid(&g, &c->want.limits);
+	mc_calib_grid(&g, &c->want.limits, (int)c->o->levels);
 	d.at = *reference(&g);
 	rc = look_at_drift(c, &d, err);
 	/* Again for what was flagged, while there is time. */
@@ -378,4 +380,25 @@ int mc_calib_compute_fit(const struct mc_calib_compute *c, const char *hardware,
 	free(argv);
 	globfree(&files);
 	return rc;
+}
+
+int mc_calib_compute_report(const struct mc_calib_compute *c)
+{
+	char *path;
+
+	if (mc_calib_stop) {
+		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
+			c->session.all.n);
+		return MC_CALIB_INTERRUPTED;
+	}
+	path = mc_calib_compute_path(c, ".csv");
+	printf(
+	    "%s: %zu points measured in %.0f s, %zu flagged%s; %zu samples, of which %zu were there before\n",
+	    path, c->measured, mc_calib_session_elapsed_s(&c->session), c->flagged,
+	    c->drifted ? ", others for drift" : "", c->session.all.n, c->session.before);
+	free(path);
+	mc_calib_compute_table(c);
+	if (c->flagged > c->measured / 2)
+		mc_calib_warn("most points were disturbed by others on this machine");
+	return 0;
 }

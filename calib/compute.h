@@ -14,6 +14,8 @@ struct mc_calib_compute_options {
 	struct mc_calib_common common;
 	const char *model, *dtype;
 	int64_t max_tokens, max_batch, max_context, block_tokens, threads, device, tensor_parallel, layers;
+	int64_t levels;      /* of the grid, after the corners */
+	int64_t points;      /* check */
 	int64_t seed;        /* check */
 	const char *require; /* check */
 };
@@ -102,6 +104,8 @@ json_t *mc_calib_compute_json(const struct mc_calib_compute *c);
  */
 int mc_calib_compute_fit(const struct mc_calib_compute *c, const char *hardware, struct mc_err *err);
 
+/* What was measured, on stdout; the table. Returns 0, or MC_CALIB_INTERRUPTED and only says what is kept. */
+int mc_calib_compute_report(const struct mc_calib_compute *c);
 /* Of all points in the session: the sum of the operators beside layer and step, on stdout. */
 void mc_calib_compute_table(const struct mc_calib_compute *c);
 

@@ -88,7 +88,7 @@ static int by_hash(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void mc_calib_grid(struct mc_calib_grid *g, const struct mc_calib_limits *l)
+void mc_calib_grid(struct mc_calib_grid *g, const struct mc_calib_limits *l, int levels)
 {
 	struct mc_calib_grid seen = {0};
 	struct axes a[2];
@@ -96,7 +96,7 @@ void mc_calib_grid(struct mc_calib_grid *g, const struct mc_calib_limits *l)
 	*g = (struct mc_calib_grid){0};
 	axes_of(l, false, &a[0]);
 	axes_of(l, true, &a[1]);
-	for (int level = 0; level <= MC_CALIB_LEVELS; level++) {
+	for (int level = 0; level <= levels; level++) {
 		struct mc_calib_grid of[2] = {0};
 
 		for (int k = 0; k < 2; k++) {

@@ -33,7 +33,8 @@ struct mc_calib_grid {
 
 enum { MC_CALIB_LEVELS = 5 }; /* 33 x 33 points of each kind at most */
 
-void mc_calib_grid(struct mc_calib_grid *g, const struct mc_calib_limits *l);
+/* The corners, and so many levels more. */
+void mc_calib_grid(struct mc_calib_grid *g, const struct mc_calib_limits *l, int levels);
 /* n points of a range's inside that are on no grid (but by chance): new tokens, sequences and contexts by the
  * same distances at random, prefills and decodes in turn; a quarter of the prefills have no context. The
  * same seed gives the same ones. */

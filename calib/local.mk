@@ -25,6 +25,7 @@ libmccalib_a_SOURCES = \
 	%D%/inplace.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/model.c %D%/model.h \
+	%D%/replay.c \
 	%D%/ring.c %D%/ring.h \
 	%D%/session.c %D%/session.h \
 	%D%/table.c
@@ -32,8 +33,9 @@ libmccalib_a_SOURCES = \
 CALIB_COMMANDS = \
 	%D%/cmd_check.c \
 	%D%/cmd_cpu.c \
-	%D%/cmd_disk.c
-noinst_PROGRAMS += mooncake-calib
+	%D%/cmd_disk.c \
+	%D%/cmd_gpu.c
+bin_PROGRAMS += mooncake-calib
 mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
 nodist_mooncake_calib_SOURCES = %D%/command_registry.c
 mooncake_calib_LDADD = libmccalib.a $(MC_KERNEL_LIBS)

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-enum { PATTERN = 1 << 20, SEED = 20 };
+enum { PATTERN = 1 << 20, SEED = 20, COMPARED = 33 };
 
 static int blocks_of(const struct mc_calib_model_want *w, int64_t tokens)
 {
@@ -188,6 +188,53 @@ int mc_calib_model_verify(struct mc_calib_model *m, const struct mc_llama_result
 	if (again && memcmp(m->logits[0], m->logits[1], n * sizeof *got))
 		return wrong("the same step gave other logits than before", err);
 	return 0;
+}
+
+/* Tokens `from` and up of the first sequence; their last one's logits to m->logits[which]. */
+static int logits_of(struct mc_calib_model *m, int from, int n, bool which, struct mc_err *err)
+{
+	struct mc_calib_point p = {.rows = n, .context = from, .seqs = 1};
+	struct mc_llama_step step;
+	struct mc_llama_result r;
+	struct mc_copy c = {
+	    .to = m->logits[which], .bytes = (size_t)m->want.shape.vocab * sizeof(float), .rows = 1};
+	int rc;
+
+	mc_calib_model_prepare(m, &p, &step);
+	step.seq[0].token = m->token + from;
+	rc = mc_llama_step(m->llama, &step, &r, err);
+	c.from = r.logits;
+	if (!rc)
+		m->want.backend->copy(mc_llama_stream(m->llama, 0), &c);
+	return rc ? rc : mc_llama_sync(m->llama, err);
+}
+
+int mc_calib_model_compare(struct mc_calib_model *m, struct mc_err *err)
+{
+	int n = m->want.limits.tokens < COMPARED ? (int)m->want.limits.tokens : COMPARED;
+	int layers = m->want.shape.layers;
+	double most = 0, apart = 0, bound;
+	int rc = logits_of(m, 0, n, false, err);
+
+	if (!rc)
+		rc = logits_of(m, 0, n - 1, true, err);
+	if (!rc)
+		rc = logits_of(m, n - 1, 1, true, err);
+	for (int i = 0; i < m->want.shape.vocab && !rc; i++) {
+		double x = (double)m->logits[0][i], y = (double)m->logits[1][i];
+
+		most = fmax(most, fabs(x));
+		apart = isfinite(x) && isfinite(y) ? fmax(apart, fabs(x - y)) : INFINITY;
+	}
+	/* Each layer rounds its sums anew; they are about as large as the largest logit. */
+	bound = 8 * mc_dtype_epsilon(m->want.dtype) * (layers + 1) * most;
+	if (!rc && !(apart <= bound))
+		rc =
+		    mc_err_set(err, MC_FAIL,
+			       "the results are wrong: %d tokens at once and one by one give logits that are "
+			       "%.2g apart, more than rounding (%.2g)",
+			       n, apart, bound);
+	return rc;
 }
 
 bool mc_calib_model_point(const struct mc_calib_model *m, const struct mc_llama_call *call,

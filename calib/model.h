@@ -36,6 +36,9 @@ struct mc_calib_model {
 	struct mc_device_info info;
 	struct mc_llama_seq *seq; /* [batch] */
 	int32_t *token, *block;
+	/* Is a sample of that operator there? Then a replay needs none. NULL: none is. */
+	bool (*known)(void *arg, const struct mc_op_point *p);
+	void *known_arg;
 	float *logits[2]; /* host: [batch][vocab], the first repeat's and a later one's */
 };
 
@@ -66,6 +69,9 @@ double mc_calib_model_work(const struct mc_calib_model *m, const struct mc_calib
  */
 int mc_calib_model_step(struct mc_calib_model *m, const struct mc_calib_point *p,
 			const struct mc_calib_goal *goal, struct mc_calib_outcome *out, struct mc_err *err);
+/* The same, operators replayed: for devices with a queue. Operators whose samples are known are left out. */
+int mc_calib_model_replay(struct mc_calib_model *m, const struct mc_calib_point *p,
+			  const struct mc_calib_goal *goal, struct mc_calib_outcome *out, struct mc_err *err);
 /* The whole step alone: nothing but its time. */
 int mc_calib_model_whole(struct mc_calib_model *m, const struct mc_calib_point *p,
 			 const struct mc_calib_goal *goal, struct mc_calib_result *result,
@@ -82,6 +88,9 @@ void mc_calib_model_sample(struct mc_calib_samples *out, const struct mc_op_poin
 /* The step's host side: *step for mc_llama_step, valid until the next. */
 void mc_calib_model_prepare(struct mc_calib_model *m, const struct mc_calib_point *p,
 			    struct mc_llama_step *step);
+/* Two ways to the same logits: some tokens at once, and all but the last before that one. Other operators
+ * compute them, so a wrong one shows. MC_FAIL: they differ by more than rounding does. */
+int mc_calib_model_compare(struct mc_calib_model *m, struct mc_err *err);
 /* Look at what the last step left: logits finite and, if `again`, the same as at the last look. */
 int mc_calib_model_verify(struct mc_calib_model *m, const struct mc_llama_result *r, bool again,
 			  struct mc_err *err);

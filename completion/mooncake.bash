@@ -132,3 +132,19 @@ _mooncake()
 	esac
 } &&
 	complete -F _mooncake mooncake
+
+# mooncake-calib(1): its commands and their options from its own help.
+_mooncake_calib()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]}
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		COMPREPLY=($(compgen -W "$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p') --help" -- "$cur"))
+	elif [[ $cur == -* ]]; then
+		COMPREPLY=($(compgen -W "$(_mooncake_options "$program" "${COMP_WORDS[1]}")" -- "$cur"))
+	elif [[ $prev != -[npbBctTLdSr] ]]; then
+		COMPREPLY=($(compgen -f -- "$cur"))
+		compopt -o filenames
+	fi
+} &&
+	complete -F _mooncake_calib mooncake-calib

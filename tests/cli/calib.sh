@@ -9,6 +9,8 @@ file=$dir/cpu-tiny.csv
 # Small shapes, one thread, whatever else the machine does: figures of no worth, but all of them.
 cpu() { "$calib" cpu --model tiny --threads 1 --max-tokens 32 --max-batch 4 --max-context 64 --block-tokens 16 --busy-ok \
 	--precision 0.5 --samples "$dir" "$@"; }
+# So many points and no more: what the machine does meanwhile changes their times alone.
+corners() { cpu --levels 0 --budget 20s "$@"; }
 check() { "$calib" check --model tiny --threads 1 --max-tokens 32 --max-batch 4 --max-context 64 --block-tokens 16 --busy-ok \
 	--precision 0.5 --samples "$dir" "$@"; }
 rows() { grep -c '^[a-z_]*,' "$file"; }
@@ -25,8 +27,8 @@ refused 'no such model' 'did you mean "tiny"' 2 "$calib" cpu --model tiney --sam
 refused 'tokens beyond the context' '--max-context' 2 cpu --max-tokens 128
 refused 'a bad gate' 'MEDIAN,P95' 2 check p.json --require 5
 
-# A moment gives the corners; a profile is fitted at once.
-cpu --budget 0.6s --output "$tap_dir/p.json" >"$tap_dir/out" 2>"$tap_dir/err" || not_ok 'cpu' "exit $?: $(cat "$tap_dir/err")"
+# The corners; a profile is fitted at once.
+corners --output "$tap_dir/p.json" >"$tap_dir/out" 2>"$tap_dir/err" || not_ok 'cpu' "exit $?: $(cat "$tap_dir/err")"
 speaks 'what was measured is told' 'points measured' cat "$tap_dir/out"
 speaks 'layers and steps are held against sums' 'sum against a step' cat "$tap_dir/out"
 ops() { cut -d, -f1 "$file" | sort -u | tr '\n' ' '; }
@@ -38,17 +40,17 @@ passes 'the profile predicts' "$mooncake" predict --hardware "$tap_dir/p.json" -
 
 # A rerun goes on.
 before=$(rows)
-cpu --budget 0.2s >"$tap_dir/out" 2>&1 || not_ok 'cpu again' "$(cat "$tap_dir/out")"
+cpu --levels 1 --budget 20s >"$tap_dir/out" 2>&1 || not_ok 'cpu again' "$(cat "$tap_dir/out")"
 twice() { awk -F, '/^step,/ && $16 == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) if (n[p] > 1) print p, n[p] }' "$file"; }
 silent 'a rerun skips what is there' twice
 speaks 'and says so' "of which $((before - 1)) were there before" cat "$tap_dir/out"
-refused 'samples of another device' '--fresh' 2 cpu --budget 0.1s --threads 2
-cpu --budget 0.1s --fresh >"$tap_dir/out" 2>&1
+refused 'samples of another device' '--fresh' 2 corners --threads 2
+corners --fresh >"$tap_dir/out" 2>&1
 speaks '--fresh begins anew' 'of which 0 were there before' cat "$tap_dir/out"
 
 # check: steps that were not in the fit.
-passes 'check' check "$tap_dir/p.json" --budget 0.2s --require 1000,1000
-check "$tap_dir/p.json" --budget 0.2s --seed 2 --require 0,0 >"$tap_dir/out" 2>"$tap_dir/err"
+passes 'check' check "$tap_dir/p.json" --points 4 --budget 20s --require 1000,1000
+check "$tap_dir/p.json" --points 4 --budget 20s --seed 2 --require 0,0 >"$tap_dir/out" 2>"$tap_dir/err"
 speaks 'a gate that is missed exits with 1' 'exit 1.' echo "exit $?."
 speaks 'and says by how much' 'required are' cat "$tap_dir/err"
 speaks 'prefills and decodes are told apart' 'decode ' cat "$tap_dir/out"
@@ -68,4 +70,27 @@ wait $pid
 speaks 'an interrupted run exits with 130' 'exit 130.' echo "exit $?."
 speaks 'and says what is kept' 'are kept' cat "$tap_dir/err"
 speaks 'and keeps it' 'step' tail -n 1 "$file"
+
+# GPUs: without one it says why; on the CUDA sources' shim all of it runs.
+refused 'gpu: a profile wants a node' '--hardware' 2 "$calib" gpu --output "$tap_dir/g.json"
+refused 'gpu: a bad format' 'bf16 or f16' 2 "$calib" gpu --dtype f32
+refused 'gpu: a share that cannot be' 'heads' 2 "$calib" gpu --model tiny --tensor-parallel 3
+"$calib" gpu --model tiny --budget 0.01s --samples "$dir" >"$tap_dir/out" 2>"$tap_dir/err"
+case $? in
+0) skip 'gpu: without one it exits with 77' 'there is one' ;;
+77) speaks 'gpu: without one it exits with 77' 'mooncake-calib: ' cat "$tap_dir/err" ;;
+*) not_ok 'gpu: without one it exits with 77' "$(cat "$tap_dir/err")" ;;
+esac
+shim=$MC_BUILDDIR/tests/shim/calib
+if [ -x "$shim" ]; then
+	"$shim" gpu --model tiny --tensor-parallel 2 --max-tokens 8 --max-batch 2 --max-context 16 --block-tokens 16 --layers 3 \
+		--levels 0 --budget 20s --precision 0.5 --samples "$dir" >"$tap_dir/out" 2>&1 || not_ok 'gpu' "$(cat "$tap_dir/out")"
+	speaks 'gpu: a point is measured' 'points measured' cat "$tap_dir/out"
+	speaks 'gpu: of the share' '"heads":2,' cat "$dir/gpu-tiny-tp2.csv"
+	file=$dir/gpu-tiny-tp2.csv
+	speaks 'gpu: every operator is there' ' embed gemm host_step kv_scatter layer norm ' ops
+	speaks 'gpu: and steps' ' rope sample step swiglu ' ops
+else
+	skip 'gpu: on the shim' 'it was not built'
+fi
 tap_done

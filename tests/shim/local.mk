@@ -109,6 +109,11 @@ SHIM_TESTS = \
 %C%_test_sample_SOURCES = tests/kernels/test_sample.c
 %C%_test_sample_LDFLAGS = $(SHIM_LINK)
 %C%_test_sample_LDADD = $(SHIM_LIBS)
+# mooncake-calib with a GPU: tests/cli/calib.sh runs it.
+%C%_calib_SOURCES = $(mooncake_calib_SOURCES)
+nodist_%C%_calib_SOURCES = $(nodist_mooncake_calib_SOURCES)
+%C%_calib_LDFLAGS = $(SHIM_LINK)
+%C%_calib_LDADD = libmccalib.a $(SHIM_LIBS)
 # Programs of the shim itself; what is wrong with their kernels is meant.
 EXTRA_LIBRARIES += libmcshimkernels.a
 libmcshimkernels_a_CPPFLAGS = $(libmcshim_a_CPPFLAGS)
@@ -125,7 +130,7 @@ libmcshimkernels_a_SOURCES = %D%/shim_kernels.cc %D%/shim_kernels.h
 if HAVE_SHIM
 if HAVE_CHECK
 check_LIBRARIES += libmcshim.a libmcshimkernels.a
-check_PROGRAMS += $(SHIM_TESTS)
+check_PROGRAMS += $(SHIM_TESTS) %D%/calib
 TESTS += $(SHIM_TESTS) %D%/faults.sh
 check_DATA += %D%/faults.env
 endif

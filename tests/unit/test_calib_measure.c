@@ -187,7 +187,7 @@ START_TEST(test_grid)
 	struct mc_calib_grid g;
 	int level = 0;
 
-	mc_calib_grid(&g, &l);
+	mc_calib_grid(&g, &l, MC_CALIB_LEVELS);
 	/* The corners are the first eight, four and four in turn. */
 	for (int i = 0; i < 4; i++) {
 		ck_assert(has(&g, 8, i & 1 ? 2048 : 8, i & 2 ? 2048 : 0, 1));
@@ -227,9 +227,10 @@ START_TEST(test_grid_small_and_random)
 	struct mc_calib_grid g, a, b, c;
 	size_t same = 0, bare = 0;
 
-	mc_calib_grid(&g, &tiny);
+	mc_calib_grid(&g, &tiny, MC_CALIB_LEVELS);
 	ck_assert_int_eq((int)g.n, 2);
-	mc_calib_grid(&c, &l);
+	mc_calib_grid(&c, &l, 0);
+	ck_assert_int_eq((int)c.n, 8);
 	mc_calib_grid_random(&a, &l, 1, 200);
 	mc_calib_grid_random(&b, &l, 2, 200);
 	for (size_t i = 0; i < 200; i++) {
