@@ -62,6 +62,7 @@ static int composed(struct mc_fitpredict *t, int side, const struct mc_profile *
 
 static int counted(struct mc_fitpredict *t, int side, const struct mc_profile *p, struct mc_err *err)
 {
+	bool known = false;
 	struct mc_cost c;
 	int rc = MC_OK;
 
@@ -69,7 +70,8 @@ static int counted(struct mc_fitpredict *t, int side, const struct mc_profile *p
 		rc = mc_err_set(err, MC_USAGE, "has times of models over all of its %" PRId64 " GPUs only",
 				p->gpus);
 	if (!rc)
-		rc = mc_cost_init(&c, p, &t->shape, err);
+		rc = mc_cost_init(&c, p, &t->shape, NULL, err);
+	known = !rc;
 	for (int i = 0; i < MC_FITPREDICT_ROWS && !rc; i++) {
 		double tokens = (double)t->row[i].tokens, batch = (double)t->row[i].batch;
 
@@ -77,7 +79,10 @@ static int counted(struct mc_fitpredict *t, int side, const struct mc_profile *p
 							   : mc_cost_prefill_gpu_s(&c, tokens, 0);
 	}
 	snprintf(t->how[side], sizeof t->how[side], "as in a run: %s",
-		 !rc && c.measured ? "from its measured entry" : "counted, nobody measured this shape");
+		 known && c.times == MC_TIMES_MEASURED ? "from its measured entry"
+						       : "counted, nobody measured this shape");
+	if (known)
+		mc_cost_fini(&c);
 	return rc;
 }
 
