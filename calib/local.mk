@@ -16,6 +16,7 @@ libmccalib_a_SOURCES = \
 	%D%/calib.h \
 	%D%/child.c %D%/child.h \
 	%D%/compute.c %D%/compute.h \
+	%D%/copies.c %D%/copies.h \
 	%D%/diskfile.c %D%/diskfile.h \
 	%D%/diskgrid.c %D%/diskgrid.h \
 	%D%/diskload.c %D%/diskload.h \
@@ -34,7 +35,8 @@ CALIB_COMMANDS = \
 	%D%/cmd_check.c \
 	%D%/cmd_cpu.c \
 	%D%/cmd_disk.c \
-	%D%/cmd_gpu.c
+	%D%/cmd_gpu.c \
+	%D%/cmd_host.c
 bin_PROGRAMS += mooncake-calib
 mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
 nodist_mooncake_calib_SOURCES = %D%/command_registry.c

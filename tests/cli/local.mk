@@ -1,6 +1,7 @@
 # The program as its users meet it: what it prints where, and how it exits. One command a script; TAP on stdout.
 CLI_TESTS = \
 	%D%/calib-disk.sh \
+	%D%/calib-host.sh \
 	%D%/calib.sh \
 	%D%/calibration.sh \
 	%D%/capacity.sh \
