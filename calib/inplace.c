@@ -10,7 +10,9 @@ static const double long_s = 0.02;
 /* One kind of operator of the step. */
 struct kind {
 	struct mc_op_point point;
-	struct mc_calib_series seconds;
+	double now; /* of the repeat that runs, all calls */
+	int calls;
+	struct mc_calib_series seconds; /* mean of a repeat's calls, of all that count */
 };
 
 enum { KINDS = 24 };
@@ -24,10 +26,8 @@ struct timing {
 	/* Of the repeat that runs. */
 	double started, last, layer_from, inside_s; /* of operators that are composed */
 	int layer;
-	struct mc_calib_series now; /* seconds of its operators */
-	struct {
-		MC_VEC(int)
-	} now_kind; /* their kinds; -1: a layer */
+	double layers_s; /* of layers */
+	int layers_n;
 	double whole;
 	/* Of all that count. */
 	struct kind kind[KINDS];
@@ -62,12 +62,6 @@ static int kind_of(struct timing *t, const struct mc_op_point *p)
 	return i;
 }
 
-static void put(struct timing *t, int kind, double seconds)
-{
-	mc_vec_push(&t->now, seconds);
-	mc_vec_push(&t->now_kind, kind);
-}
-
 /* An operator is done. A layer ends where the next one, or none, begins. */
 static void queued(void *arg, const struct mc_llama_call *call)
 {
@@ -76,13 +70,18 @@ static void queued(void *arg, const struct mc_llama_call *call)
 	struct mc_op_point p;
 
 	if (call->layer != t->layer) {
-		if (t->layer >= 0)
-			put(t, -1, t->last - t->layer_from);
+		if (t->layer >= 0) {
+			t->layers_s += t->last - t->layer_from;
+			t->layers_n++;
+		}
 		t->layer = call->layer;
 		t->layer_from = t->last;
 	}
 	if (mc_calib_model_point(t->m, call, &p)) {
-		put(t, kind_of(t, &p), now - t->last);
+		struct kind *k = &t->kind[kind_of(t, &p)];
+
+		k->now += now - t->last;
+		k->calls++;
 		t->inside_s += now - t->last;
 	}
 	/* What we did here is nobody's time. */
@@ -100,7 +99,9 @@ static int once(void *arg, double *seconds, struct mc_err *err)
 	t->inside = t->repeats < 2 || t->whole > long_s || !(t->repeats & 1);
 	t->repeats++;
 	t->step.hooks = t->inside ? inside : (struct mc_llama_hooks){0};
-	t->now.n = t->now_kind.n = 0;
+	for (int i = 0; i < t->kinds; i++)
+		t->kind[i].now = t->kind[i].calls = 0;
+	t->layers_s = t->layers_n = 0;
 	t->layer = -1;
 	t->inside_s = 0;
 	t->started = t->last = clock_s();
@@ -119,11 +120,11 @@ static void counts(void *arg)
 		mc_vec_push(&t->steps, t->whole);
 	if (!t->inside)
 		return;
-	for (size_t i = 0; i < t->now.n; i++) {
-		int kind = t->now_kind.at[i];
-
-		mc_vec_push(kind < 0 ? &t->layers : &t->kind[kind].seconds, t->now.at[i]);
-	}
+	for (int i = 0; i < t->kinds; i++)
+		if (t->kind[i].calls)
+			mc_vec_push(&t->kind[i].seconds, t->kind[i].now / t->kind[i].calls);
+	if (t->layers_n)
+		mc_vec_push(&t->layers, t->layers_s / t->layers_n);
 	mc_vec_push(&t->host, t->whole - t->inside_s);
 }
 
@@ -163,8 +164,6 @@ static void timing_fini(struct timing *t)
 {
 	for (int i = 0; i < t->kinds; i++)
 		mc_vec_fini(&t->kind[i].seconds);
-	mc_vec_fini(&t->now);
-	mc_vec_fini(&t->now_kind);
 	mc_vec_fini(&t->layers);
 	mc_vec_fini(&t->steps);
 	mc_vec_fini(&t->host);

@@ -6,8 +6,10 @@
  * In place: each operator is timed where it stands in a step, by the time between two of them. So it finds
  * the caches as they are in a model that runs: its input warm from the operator before, weights and pages as
  * far as they fit. On a CPU, where an operator is done when it is queued, that costs one look at the clock
- * for each (some 25 ns). Operators measured alone, on operands from memory, would be too slow for a model
- * that fits into a cache, and on the same operands too fast for one that doesn't.
+ * for each (some 25 ns). A repeat gives the mean of an operator's calls: the first layers of a step find
+ * less in the caches, and the sum must hold all of them. Operators measured alone, on operands from memory,
+ * would be too slow for a model that fits into a cache, and on the same operands too fast for one that
+ * doesn't.
  *
  * Replayed: on a GPU a clock between two operators would cost as much as a small one. There the arguments of
  * a step's operators are kept, and those of one kind queued again and again, layer after layer, behind a
