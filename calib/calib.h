@@ -92,7 +92,7 @@ struct mc_calib_common {
 	    {"quiet", 'q', NULL, MC_CALIB_FLAG, offsetof(type, common.quiet), 0, 0, "no progress"},          \
 	{                                                                                                    \
 		"busy-ok", 256, NULL, MC_CALIB_FLAG, offsetof(type, common.busy_ok), 0, 0,                   \
-		    "don't flag what others on the machine disturb"                                          \
+		    "flag nothing, whatever others on the machine disturb"                                   \
 	}
 
 /* NULL-terminated, sorted; generated from local.mk. */

@@ -71,8 +71,7 @@ int mc_calib_compute_init(struct mc_calib_compute *c, struct mc_err *err)
 					 .most = MOST,
 					 .stop = &mc_calib_stop,
 					 .clock = mc_calib_clock};
-	if (o->common.busy_ok)
-		c->goal.clock.cpu = NULL;
+	c->goal.tolerant = o->common.busy_ok;
 	return 0;
 }
 
@@ -281,6 +280,8 @@ static int look_at_drift(struct mc_calib_compute *c, struct drift *d, struct mc_
 	struct mc_calib_result r;
 	int rc;
 
+	if (goal.tolerant)
+		return 0;
 	goal.cap_s /= 3;
 	rc = mc_calib_model_whole(&c->model, &d->at, &goal, &r, err);
 	if (rc || !r.time.n || r.flag[0])

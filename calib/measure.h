@@ -46,6 +46,7 @@ struct mc_calib_goal {
 	double warm_s;    /* repeats of so long come before, at least one, and don't count */
 	double cap_s;     /* stop after so long, with what there is (but for the fewest, in thrice that) */
 	int fewest, most; /* repeats */
+	bool tolerant;    /* flag nothing, leave nothing out */
 	const volatile sig_atomic_t *stop; /* set: at once; NULL: never */
 	struct mc_calib_clock clock;
 };

@@ -126,6 +126,14 @@ START_TEST(test_disturbed)
 	ck_assert_str_eq(r.flag, "busy");
 	ck_assert_int_eq(all.counted, 0);
 	ck_assert_double_eq(r.time.median, 2);
+	/* Who is told to bear it says nothing. */
+	g.clock.cpu = world_cpu;
+	g.tolerant = true;
+	ck_assert_int_eq(mc_calib_measure(&g, &t, &r, NULL), 0);
+	ck_assert_str_eq(r.flag, "");
+	ck_assert_int_ge((int)r.time.n, 6);
+	g.clock.cpu = NULL;
+	g.tolerant = false;
 	/* Who has no clock of its own cannot tell. */
 	ck_assert_int_eq(mc_calib_measure(&g, &t, &r, NULL), 0);
 	ck_assert_str_eq(r.flag, "");
