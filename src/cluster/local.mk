@@ -19,6 +19,7 @@ libmooncake_a_SOURCES += \
 	%D%/metrics.c %D%/metrics.h \
 	%D%/metrics_class.c \
 	%D%/metrics_defs.c \
+	%D%/metrics_range.c \
 	%D%/outage.c \
 	%D%/recover.c \
 	%D%/replicas.c %D%/replicas.h \

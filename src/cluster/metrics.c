@@ -345,6 +345,7 @@ void mc_metrics_compute(const struct mc_scenario *s, const struct mc_cost *cost,
 	summarize(&col, m);
 	columns_fini(&col);
 	mc_metrics_classes(s, r, m);
+	mc_metrics_ranges(cost, r, m);
 	iterations(cost, r, m);
 	inter_token(cost, r, m);
 	busy(r, m);

@@ -27,6 +27,13 @@ struct mc_class_metrics {
 	struct mc_summary ttft, tbt;
 };
 
+/* Of one operator and dimension, times from operators: passes that lie beyond what was measured. */
+struct mc_range_count {
+	struct mc_op_range range;
+	int64_t passes, below, above; /* prefill chunks of counted requests and decode iterations */
+	double most;                  /* the largest there was */
+};
+
 struct mc_metrics {
 	int64_t total, completed, rejected, failed, unfinished, effective,
 	    warmup;       /* requests; warmup is not in total */
@@ -63,8 +70,10 @@ struct mc_metrics {
 	    outside_trust_ratio; /* share of counted requests beyond the profile's ranges */
 	double batch_outside_fit_ratio,
 	    batch_outside_trust_ratio; /* the same of decode iterations, by their batch */
-	bool steady;                   /* queues did not grow over the last half of the arrivals */
-	double queue_growth;           /* mean prefill wait in the last quarter over that in the one before */
+	struct mc_range_count range[MC_OP_RANGES];
+	int n_ranges;        /* 0: times are no sums of operators */
+	bool steady;         /* queues did not grow over the last half of the arrivals */
+	double queue_growth; /* mean prefill wait in the last quarter over that in the one before */
 	struct mc_length_class by_length[MC_LENGTH_CLASSES];
 	int64_t no_objective; /* requests without one of TTFT or of TBT */
 	uint32_t n_classes;   /* 0: no classes are given */
@@ -85,6 +94,8 @@ bool mc_row_ttft_met(const struct mc_row *row, const struct mc_class *class);
 bool mc_row_tbt_met(const struct mc_row *row, const struct mc_class *class);
 /* metrics_class.c: a part of mc_metrics_compute. */
 void mc_metrics_classes(const struct mc_scenario *s, const struct mc_result *r, struct mc_metrics *m);
+/* metrics_range.c. */
+void mc_metrics_ranges(const struct mc_cost *cost, const struct mc_result *r, struct mc_metrics *m);
 
 struct mc_metric_def {
 	const char *key; /* as in the JSON result: "ttft_s", "cache.hit_ratio" */

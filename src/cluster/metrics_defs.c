@@ -214,6 +214,11 @@ const struct mc_metric_def mc_metric_defs[] = {
      "share of decode iterations with a batch beyond the fitted one"},
     {"range.batch_outside_trust_ratio", "ratio",
      "share of decode iterations with a batch beyond the trusted one"},
+    {"range.operators", "",
+     "times from operators (hardware_times): what was measured of each, and passes beyond it: {operator, "
+     "dimension, low, high, passes (prefill chunks of counted requests and decode iterations that have the "
+     "operator), below, above, most (largest there was)}; of coupled nodes as if each prompt had chunks of "
+     "its own"},
     {"ignored", "", "settings that were given and had no effect on this run, with the reason: {key, reason}"},
     {"by_length", "",
      "the same by prompt length (k = 1,024 tokens): {over_tokens, max_tokens (null: no limit), requests, "

@@ -114,9 +114,17 @@ static int64_t most(double a, int64_t b)
 	return a > (double)b ? (int64_t)a : b;
 }
 
+/* 0: at no point. */
+static double measured_to(const struct mc_optable *t, enum mc_op op, enum mc_dim dim)
+{
+	for (int i = 0; i < t->n_ranges; i++)
+		if (t->range[i].op == op && t->range[i].dim == dim)
+			return t->range[i].high;
+	return 0;
+}
+
 static int cost_from_operators(struct mc_cost *c, const struct mc_profile *p, struct mc_err *err)
 {
-	struct mc_operators_summary prefill, decode, gemm;
 	struct mc_compose compose;
 	int rc;
 
@@ -132,16 +140,15 @@ static int cost_from_operators(struct mc_cost *c, const struct mc_profile *p, st
 		c->table = NULL;
 		return rc;
 	}
-	mc_operators_summary(&p->operators, MC_OP_ATTENTION_PREFILL, &prefill);
-	mc_operators_summary(&p->operators, MC_OP_ATTENTION_DECODE, &decode);
-	mc_operators_summary(&p->operators, MC_OP_GEMM, &gemm);
 	c->times = MC_TIMES_OPERATORS;
 	c->pf_load = c->kv_bytes / p->h2d_bytes_per_s;
 	c->pf_load_overlaps = true;
 	c->fit_prefill_max =
-	    (int64_t)(prefill.high[MC_DIM_CONTEXT] + min2(prefill.high[MC_DIM_ROWS], (double)c->chunk));
-	c->fit_context_max = (int64_t)decode.high[MC_DIM_CONTEXT];
-	c->fit_batch_max = (int64_t)min2(decode.high[MC_DIM_SEQS], gemm.high[MC_DIM_ROWS]);
+	    (int64_t)(measured_to(c->table, MC_OP_ATTENTION_PREFILL, MC_DIM_CONTEXT) +
+		      min2(measured_to(c->table, MC_OP_ATTENTION_PREFILL, MC_DIM_ROWS), (double)c->chunk));
+	c->fit_context_max = (int64_t)measured_to(c->table, MC_OP_ATTENTION_DECODE, MC_DIM_CONTEXT);
+	c->fit_batch_max = (int64_t)min2(measured_to(c->table, MC_OP_ATTENTION_DECODE, MC_DIM_SEQS),
+					 measured_to(c->table, MC_OP_GEMM, MC_DIM_ROWS));
 	/* Beyond the knots times grow with the operations, as those of the analytic path do. */
 	c->trust_prefill_max = most((double)c->fit_prefill_max, p->trust.prompt_max);
 	c->trust_context_max = most((double)c->fit_context_max, p->trust.context_max);

@@ -4,6 +4,7 @@ libmooncake_a_SOURCES += \
 	%D%/cost.c %D%/cost.h \
 	%D%/grid.c %D%/grid.h \
 	%D%/mixed.h \
+	%D%/oprange.c %D%/oprange.h \
 	%D%/optable.c %D%/optable.h \
 	%D%/pipeline.c %D%/pipeline.h \
 	%D%/roofline.c %D%/roofline.h \

@@ -172,6 +172,7 @@ int mc_optable_init(struct mc_optable *t, const struct mc_compose *compose, int6
 	t->sample_s = add(&b, (struct mc_iteration){64, 0, 1, 1}, NULL) -
 		      add(&b, (struct mc_iteration){64, 0, 1, 0}, NULL);
 	find_floors(t);
+	t->n_ranges = mc_op_ranges(compose, t->range);
 	if (b.rc)
 		mc_optable_fini(t);
 	return b.rc;

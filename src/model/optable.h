@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "model/grid.h"
+#include "model/oprange.h"
 
 struct mc_compose; /* model/compose.h */
 
@@ -32,6 +33,8 @@ struct mc_optable {
 	double sample_s;
 	/* No pass over at most `chunk` rows takes less per row and per pair of tokens. */
 	double row_floor_s, pair_floor_s;
+	struct mc_op_range range[MC_OP_RANGES];
+	int n_ranges;
 };
 
 /*

@@ -247,6 +247,7 @@ static void verdicts(json_t *o, const struct mc_report *report)
 	mc_json_real(x, "outside_trust_ratio", m->outside_trust_ratio);
 	mc_json_real(x, "batch_outside_fit_ratio", m->batch_outside_fit_ratio);
 	mc_json_real(x, "batch_outside_trust_ratio", m->batch_outside_trust_ratio);
+	json_object_set_new(x, "operators", mc_times_ranges_json(m));
 	mc_report_ignored_by(report, &list);
 	for (size_t i = 0; i < list.n; i++) {
 		x = json_object();

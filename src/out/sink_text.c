@@ -379,6 +379,7 @@ static void warnings(FILE *out, const struct mc_report *report)
 			"batch\n",
 			report->profile, percent(m->outside_fit_ratio, a),
 			percent(m->batch_outside_fit_ratio, b));
+	mc_times_ranges_text(out, report);
 }
 
 static void by_class(FILE *out, const struct mc_metrics *m)

@@ -94,3 +94,58 @@ void mc_times_json(json_t *result, const struct mc_report *report)
 	else if (c->no_operators[0])
 		mc_json_text(x, "no_operators", c->no_operators);
 }
+
+/* A share in percent; something never reads as nothing. */
+static const char *share(int64_t part, int64_t all, char text[16])
+{
+	double percent = 100 * (double)part / (double)all;
+
+	snprintf(text, 16, percent < 0.1 ? "< 0.1" : "%.1f", percent);
+	return text;
+}
+
+void mc_times_ranges_text(FILE *out, const struct mc_report *report)
+{
+	char low[MC_GROUPED], high[MC_GROUPED], most[MC_GROUPED], passes[MC_GROUPED], text[16];
+
+	for (int i = 0; i < report->metrics->n_ranges; i++) {
+		const struct mc_range_count *k = &report->metrics->range[i];
+		const struct mc_op_range *r = &k->range;
+
+		if (!k->below && !k->above)
+			continue;
+		fprintf(out, "note: %s measured at %s %s to %s;", mc_op_names[r->op], mc_dim_names[r->dim],
+			mc_text_grouped((int64_t)r->low, low), mc_text_grouped((int64_t)r->high, high));
+		if (k->above)
+			fprintf(out, " beyond in %s %% (to %s)", share(k->above, k->passes, text),
+				mc_text_grouped((int64_t)k->most, most));
+		if (k->below)
+			fprintf(out, "%s below in %s %%", k->above ? "," : "",
+				share(k->below, k->passes, text));
+		fprintf(out, " of %s %s\n", mc_text_grouped(k->passes, passes),
+			r->op == MC_OP_ATTENTION_PREFILL  ? "prefill chunks"
+			: r->op == MC_OP_ATTENTION_DECODE ? "decode iterations"
+							  : "prefill chunks and decode iterations");
+	}
+}
+
+json_t *mc_times_ranges_json(const struct mc_metrics *m)
+{
+	json_t *all = json_array();
+
+	for (int i = 0; i < m->n_ranges; i++) {
+		const struct mc_range_count *k = &m->range[i];
+		json_t *x = json_object();
+
+		mc_json_text(x, "operator", mc_op_names[k->range.op]);
+		mc_json_text(x, "dimension", mc_dim_names[k->range.dim]);
+		mc_json_real(x, "low", k->range.low);
+		mc_json_real(x, "high", k->range.high);
+		mc_json_int(x, "passes", k->passes);
+		mc_json_int(x, "below", k->below);
+		mc_json_int(x, "above", k->above);
+		mc_json_real(x, "most", k->most);
+		json_array_append_new(all, x);
+	}
+	return all;
+}

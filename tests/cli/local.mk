@@ -20,6 +20,7 @@ CLI_TESTS = \
 	%D%/published.sh \
 	%D%/report.sh \
 	%D%/run.sh \
+	%D%/times.sh \
 	%D%/trace.sh
 dist_check_SCRIPTS += $(CLI_TESTS)
 TESTS += $(CLI_TESTS)

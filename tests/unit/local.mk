@@ -45,6 +45,7 @@ UNIT_TESTS = \
 	%D%/test_loop \
 	%D%/test_map \
 	%D%/test_metrics \
+	%D%/test_metrics_range \
 	%D%/test_mirror \
 	%D%/test_mixed \
 	%D%/test_operators \
