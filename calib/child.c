@@ -51,9 +51,8 @@ int mc_calib_child(const char *const *argv, const char *output, struct mc_err *e
 	free(all);
 	if (rc) {
 		errno = rc;
-		return mc_err_errno(err, MC_FAIL,
-				    "%s can't be run; it is looked for beside mooncake-calib and in PATH",
-				    path);
+		mc_err_errno(err, MC_FAIL, "%s cannot be run", path);
 	}
-	return wait_for(pid);
+	free(path);
+	return rc ? MC_FAIL : wait_for(pid);
 }
