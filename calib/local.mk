@@ -5,7 +5,8 @@ dist_profiles_DATA = \
 	%D%/profiles/a800-x8.json \
 	%D%/profiles/a800-x8-analytic.json \
 	%D%/profiles/a800-x8-vidur.json \
-	%D%/profiles/h100-x8-analytic.json
+	%D%/profiles/h100-x8-analytic.json \
+	%D%/profiles/h100-x8-vllm.json
 EXTRA_DIST += %D%/fit-public.sh %D%/samples/a800-x8-fast25-fig14.csv
 
 # mooncake-calib. libmccalib.a: all but main and the commands, for the tests; it never holds GSL.

@@ -108,8 +108,10 @@ elif [ "${MC_LIGHT:-0}" = 1 ] || nm "$mooncake" 2>/dev/null | grep -q '__[at]san
 	skip "$name" "left to a plain build"
 else
 	sh "$MC_SRCDIR/calib/fit-public.sh" "$mooncake" "$MOONCAKE_DATA" "$tap_dir" >"$tap_dir/stdout" 2>&1
-	cat "$tap_dir/a100-x8-vidur.json" "$tap_dir/a800-x8-vidur.json" >"$tap_dir/given"
-	cat "$MC_SRCDIR/calib/profiles/a100-x8-vidur.json" "$MC_SRCDIR/calib/profiles/a800-x8-vidur.json" >"$tap_dir/kept"
+	for p in a100-x8-vidur a800-x8-vidur h100-x8-vllm; do
+		cat "$tap_dir/$p.json" >>"$tap_dir/given"
+		cat "$MC_SRCDIR/calib/profiles/$p.json" >>"$tap_dir/kept"
+	done
 	silent "$name" cmp "$tap_dir/given" "$tap_dir/kept"
 fi
 tap_done
