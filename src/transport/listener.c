@@ -66,13 +66,14 @@ static void admit(struct mc_listener *l, int fd)
 	pthread_t thread;
 	int rc;
 
-	*g = (struct guest){.l = l, .fd = fd, .hold = dup(fd), .at = &l->guest, .next = l->guest};
+	*g = (struct guest){.l = l, .fd = fd, .hold = dup(fd), .at = &l->guest};
 	if (g->hold < 0) {
 		close(fd);
 		free(g);
 		return;
 	}
 	pthread_mutex_lock(&l->lock);
+	g->next = l->guest;
 	if (l->guest)
 		l->guest->at = &g->next;
 	l->guest = g;

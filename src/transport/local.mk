@@ -7,6 +7,7 @@ libmctransport_a_SOURCES = \
 	%D%/control.c \
 	%D%/dispatch.c \
 	%D%/engine.c %D%/engine.h \
+	%D%/find.c \
 	%D%/jobs.c \
 	%D%/listener.c %D%/listener.h \
 	%D%/memory.c %D%/memory.h \
@@ -15,7 +16,20 @@ libmctransport_a_SOURCES = \
 	%D%/segment.c %D%/segment.h \
 	%D%/sock.c %D%/sock.h \
 	%D%/state.h \
+	%D%/tcp.c \
+	%D%/tcp_client.c \
+	%D%/tcp_loop.c \
+	%D%/tcp_serve.c \
+	%D%/tcp_state.h \
+	%D%/tcp_stream.c \
 	%D%/topology.c %D%/topology.h \
 	%D%/transport.h \
 	%D%/wire.h
+# The order of names; one file TRANSPORT.c defines mc_transport_TRANSPORT.
+TRANSPORTS = tcp
+nodist_libmctransport_a_SOURCES = %D%/transport_registry.c
+CLEANFILES += %D%/transport_registry.c
+%D%/transport_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) transport/transport.h 'struct mc_transport' mc_transports mc_transport_ \
+		$(TRANSPORTS) > $@.tmp && mv -f $@.tmp $@
 MC_TRANSPORT_LIBS = libmctransport.a libmooncake.a $(JANSSON_LIBS) $(NETTLE_LIBS) -lpthread

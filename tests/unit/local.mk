@@ -59,6 +59,7 @@ UNIT_TESTS = \
 	%D%/test_outage \
 	%D%/test_outage_links \
 	%D%/test_outage_random \
+	%D%/test_peer_bytes \
 	%D%/test_pipeline \
 	%D%/test_policy \
 	%D%/test_policy_rules \
@@ -87,6 +88,7 @@ UNIT_TESTS = \
 	%D%/test_trace_mooncake \
 	%D%/test_trace_reader \
 	%D%/test_trace_stats \
+	%D%/test_transport \
 	%D%/test_tree \
 	%D%/test_turns \
 	%D%/test_units
@@ -102,6 +104,8 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 ENGINE_WORLD = %D%/engine_pair.h %D%/engine_world.h %D%/fake_transport.c %D%/fake_transport.h
 %C%_test_engine_SOURCES = %D%/test_engine.c $(ENGINE_WORLD)
 %C%_test_engine_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_peer_bytes_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_transport_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_engine_faults_SOURCES = %D%/test_engine_faults.c $(ENGINE_WORLD)
 %C%_test_engine_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 # The test stands before these functions.

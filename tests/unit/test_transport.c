@@ -1,0 +1,226 @@
+/* Each transport that is built in, through the engine, against a model. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine_world.h"
+#include "unit.h"
+
+enum { BYTES = 1 << 20, REQUESTS = 64, BOTH = MC_ACCESS_READ | MC_ACCESS_WRITE };
+
+static const char *const port[] = {"", NULL};
+static const char *const two_ports[] = {"127.0.0.1", "127.0.0.1", NULL};
+
+struct pair {
+	struct mc_engine_want want;
+	struct mc_engine *a, *b;
+	uint32_t peer;
+	struct world_memory local, remote;
+};
+
+static void pair_open(struct pair *p, const struct mc_transport *t, const char *const *names)
+{
+	p->want = world_want();
+	p->want.slice_bytes = 16384;
+	p->want.slice_timeout_ns = 5000 * MS;
+	p->want.batch_timeout_ns = 15000 * MS;
+	p->a = world_open(&p->want, t, names);
+	p->b = world_open(&p->want, t, names);
+	world_alloc(&p->local, BYTES, "cpu:0", false);
+	world_alloc(&p->remote, BYTES, "cpu:0", true);
+	world_fill(&p->local, 1);
+	world_fill(&p->remote, 2);
+	ck_assert_int_eq(mc_engine_register(p->a, &p->local.m, 0, NULL), 0);
+	ck_assert_int_eq(mc_engine_register(p->b, &p->remote.m, BOTH, NULL), 0);
+	ck_assert_int_eq(mc_engine_connect(p->a, mc_engine_address(p->b), &p->peer, NULL), 0);
+}
+
+static void pair_close(struct pair *p)
+{
+	world_check(&p->local);
+	world_check(&p->remote);
+	mc_engine_close(p->a);
+	mc_engine_close(p->b);
+	world_free(&p->local);
+	world_free(&p->remote);
+}
+
+START_TEST(random_batches)
+{
+	struct pair p;
+	struct mc_request r[REQUESTS];
+	uint64_t rng = 5;
+
+	pair_open(&p, mc_transports[_i], _i ? port : two_ports);
+	for (int round = 0; round < 20; round++) {
+		size_t n = world_requests(r, REQUESTS, &rng, &p.local, &p.remote, p.peer);
+		struct mc_batch_status s = world_do(p.a, r, n);
+
+		ck_assert_msg(s.state == MC_BATCH_DONE, "%s", s.err.text);
+		for (size_t i = 0; i < n; i++)
+			world_apply(&r[i], &p.local, &p.remote);
+		world_check(&p.local);
+		world_check(&p.remote);
+	}
+	pair_close(&p);
+}
+END_TEST
+
+/* Memory is taken away and given back while it is read and written: the batch is done, or failed with a
+ * reason; what is taken away isn't written. */
+START_TEST(unregistered_under_way)
+{
+	struct pair p;
+	unsigned failed = 0;
+
+	pair_open(&p, mc_transports[_i], port);
+	for (int round = 0; round < 12; round++) {
+		struct mc_request r[2];
+		struct mc_batch_status s;
+		uint64_t batch;
+
+		for (int i = 0; i < 2; i++) {
+			r[i] = world_request(i ? MC_OP_WRITE : MC_OP_READ, p.peer, &p.local, &p.remote);
+			r[i].bytes /= 2;
+			r[i].remote += (uint64_t)i * BYTES / 2;
+		}
+		r[1].local = (uint8_t *)r[1].local + BYTES / 2;
+		mc_engine_refresh(p.a, p.peer, NULL);
+		ck_assert_int_eq(mc_engine_submit(p.a, r, 2, &batch, NULL), 0);
+		usleep(100 * (unsigned)round);
+		ck_assert_int_eq(mc_engine_unregister(p.b, p.remote.m.base, NULL), 0);
+		memcpy(p.remote.model, p.remote.m.base, BYTES);
+		usleep(500);
+		world_check(&p.remote);
+		ck_assert_int_eq(mc_engine_register(p.b, &p.remote.m, BOTH, NULL), 0);
+		ck_assert_int_eq(mc_engine_wait(p.a, batch, 20000 * MS, &s, NULL), 0);
+		ck_assert_int_ne(s.state, MC_BATCH_PENDING);
+		ck_assert_int_eq(mc_engine_free(p.a, batch, NULL), 0);
+		if (s.state == MC_BATCH_DONE) {
+			ck_assert_mem_eq((uint8_t *)p.local.m.base, p.remote.m.base, BYTES / 2);
+			ck_assert_mem_eq(world_at(&p.local) + BYTES / 2, world_at(&p.remote) + BYTES / 2,
+					 BYTES / 2);
+		} else {
+			failed++;
+			ck_assert_uint_gt(strlen(s.err.text), 0);
+		}
+		memcpy(p.remote.model, p.remote.m.base, BYTES);
+		memcpy(p.local.model, p.local.m.base, BYTES);
+	}
+	pair_close(&p);
+}
+END_TEST
+
+/* A peer without the token: no segment, no connection to a port. */
+START_TEST(another_token)
+{
+	struct pair p;
+	struct mc_engine_want other;
+	struct mc_engine *stranger;
+	struct mc_err err = {0};
+	struct mc_port *q;
+	struct mc_endpoint *ep;
+	const struct mc_transport *t = mc_transports[_i];
+	struct mc_port_want want = {
+	    .name = "", .timeout_ns = 300 * MS, .wake = free, .limits = {16384, 32, 8, 8}};
+	struct mc_connect_want to = {.id = 1, .timeout_ns = 300 * MS};
+	uint32_t peer;
+
+	pair_open(&p, t, port);
+	other = world_want();
+	ck_assert_int_eq(mc_token_set(&other.token, "another token than that", NULL), 0);
+	stranger = world_open(&other, t, port);
+	ck_assert_int_eq(mc_engine_connect(stranger, mc_engine_address(p.b), &peer, &err), MC_FAIL);
+	mc_engine_close(stranger);
+	/* Straight to a port. */
+	want.token = p.want.token;
+	ck_assert_int_eq(t->port_open(&q, &want, NULL), 0);
+	to.address = t->port_address(q);
+	struct mc_port *own;
+
+	want.token = other.token;
+	ck_assert_int_eq(t->port_open(&own, &want, NULL), 0);
+	ck_assert_int_eq(t->connect(&ep, own, &to, NULL), MC_FAIL);
+	t->port_close(own);
+	want.token = p.want.token;
+	ck_assert_int_eq(t->port_open(&own, &want, NULL), 0);
+	ck_assert_int_eq(t->connect(&ep, own, &to, NULL), 0);
+	t->disconnect(ep);
+	t->port_close(own);
+	t->port_close(q);
+	pair_close(&p);
+}
+END_TEST
+
+/* A peer in another process, which is killed in the middle: the batch fails in bounded time. */
+START_TEST(killed)
+{
+	struct {
+		char address[MC_ENGINE_ADDRESS];
+		uint64_t base;
+	} told;
+	struct mc_engine_want want = world_want();
+	struct mc_engine *e;
+	struct world_memory local, remote;
+	struct mc_batch_status s;
+	struct mc_request r = {.op = MC_OP_WRITE, .bytes = BYTES};
+	int64_t start;
+	int fd[2], status;
+	pid_t child;
+
+	ck_assert_int_eq(pipe(fd), 0);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		e = world_open(&want, mc_transports[_i], port);
+		world_alloc(&remote, BYTES, "cpu:0", true);
+		mc_engine_register(e, &remote.m, BOTH, NULL);
+		memset(&told, 0, sizeof told);
+		snprintf(told.address, sizeof told.address, "%s", mc_engine_address(e));
+		told.base = (uintptr_t)remote.m.base;
+		_exit(write(fd[1], &told, sizeof told) == sizeof told ? pause() : 1);
+	}
+	ck_assert_int_eq(read(fd[0], &told, sizeof told), sizeof told);
+	e = world_open(&want, mc_transports[_i], port);
+	world_alloc(&local, BYTES, "cpu:0", false);
+	ck_assert_int_eq(mc_engine_register(e, &local.m, 0, NULL), 0);
+	ck_assert_int_eq(mc_engine_connect(e, told.address, &r.peer, NULL), 0);
+	r.local = local.m.base;
+	r.remote = told.base;
+	world_must(e, &r);
+	start = mc_clock_ns();
+	for (int i = 0; i < 100000; i++) {
+		if (i == 3)
+			kill(child, SIGKILL);
+		s = world_do(e, &r, 1);
+		if (s.state == MC_BATCH_FAILED)
+			break;
+	}
+	ck_assert_int_eq(s.state, MC_BATCH_FAILED);
+	ck_assert_int_lt(mc_clock_ns() - start, 2 * want.batch_timeout_ns);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	mc_engine_close(e);
+	world_check(&local);
+	world_free(&local);
+	close(fd[0]);
+	close(fd[1]);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("transport");
+	TCase *c = tcase_create("transports");
+	int n = 0;
+
+	while (mc_transports[n])
+		n++;
+	tcase_add_loop_test(c, random_batches, 0, n);
+	tcase_add_loop_test(c, unregistered_under_way, 0, n);
+	tcase_add_loop_test(c, another_token, 0, n);
+	tcase_add_loop_test(c, killed, 0, n);
+	suite_add_tcase(s, c);
+	return s;
+}
+
+UNIT_MAIN
