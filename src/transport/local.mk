@@ -26,10 +26,26 @@ libmctransport_a_SOURCES = \
 	%D%/transport.h \
 	%D%/wire.h
 # The order of names; one file TRANSPORT.c defines mc_transport_TRANSPORT.
-TRANSPORTS = tcp
+TRANSPORTS = tcp verbs
 nodist_libmctransport_a_SOURCES = %D%/transport_registry.c
 CLEANFILES += %D%/transport_registry.c
 %D%/transport_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && $(REGISTRY) transport/transport.h 'struct mc_transport' mc_transports mc_transport_ \
 		$(TRANSPORTS) > $@.tmp && mv -f $@.tmp $@
-MC_TRANSPORT_LIBS = libmctransport.a libmooncake.a $(JANSSON_LIBS) $(NETTLE_LIBS) -lpthread
+if HAVE_VERBS
+libmctransport_a_CFLAGS += $(VERBS_CFLAGS)
+libmctransport_a_SOURCES += \
+	%D%/verbs.c \
+	%D%/verbs_device.c \
+	%D%/verbs_endpoint.c \
+	%D%/verbs_guest.c \
+	%D%/verbs_memory.c \
+	%D%/verbs_port.h \
+	%D%/verbs_post.c \
+	%D%/verbs_qp.c
+MC_VERBS_LIBS = $(VERBS_LIBS) -ldl
+else
+libmctransport_a_SOURCES += %D%/verbs_absent.c
+MC_VERBS_LIBS =
+endif
+MC_TRANSPORT_LIBS = libmctransport.a libmooncake.a $(JANSSON_LIBS) $(NETTLE_LIBS) $(MC_VERBS_LIBS) -lpthread

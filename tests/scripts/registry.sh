@@ -22,7 +22,7 @@ unlisted()
 			n = split($2, word, " ")
 			for (i = 1; i <= n; i++)
 				if (sub(/^%D%/, dir, word[i])) {
-					if (word[1] ~ /^(UNIT_TESTS|KERNEL_(HOST_)?TESTS|BENCHES)$/ && word[i] !~ /\./)
+					if (word[1] ~ /^(UNIT_TESTS|VERBS_TESTS|KERNEL_(HOST_)?TESTS|BENCHES)$/ && word[i] !~ /\./)
 						word[i] = word[i] ".c"
 					if (word[i] ~ /\.([ch]|cuh?|cc)$/ && word[i] !~ /_registry\.c$/)
 						print word[i]

@@ -213,7 +213,8 @@ static Suite *suite(void)
 	TCase *c = tcase_create("transports");
 	int n = 0;
 
-	while (mc_transports[n])
+	/* The last one, verbs, takes a device: tests/transport has a false one. */
+	while (mc_transports[n] && strcmp(mc_transports[n]->name, "verbs"))
 		n++;
 	tcase_add_loop_test(c, random_batches, 0, n);
 	tcase_add_loop_test(c, unregistered_under_way, 0, n);

@@ -1,0 +1,33 @@
+/*
+ * libibverbs in memory, linked in its place: two devices, fake0 and fake1, whose queue pairs reach each other
+ * within this process. Bytes move, keys, bounds, rights and states are checked, and what a device won't do on
+ * demand is asked for here. Thread-safe; all of it returns to a fresh state by fake_reset().
+ */
+#ifndef MC_TESTS_FAKEVERBS_H
+#define MC_TESTS_FAKEVERBS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+enum { FAKE_DEVICES = 2 };
+
+void fake_reset(void);
+/* Objects that were made and are not destroyed yet. */
+int fake_live(void);
+/* Calls that can fail, since fake_reset; the n-th of them (from 1) will, and `fails` times each next one. */
+int fake_calls(void);
+void fake_fail(int n, int times);
+/* The next operations complete with that status, or not at all. */
+void fake_status(enum ibv_wc_status status, int times);
+void fake_lose(int times);
+/* Operations are kept back until false; fake_held() are. */
+void fake_hold(bool on);
+int fake_held(void);
+/* The device goes, and tells of it or not; or it comes back. */
+void fake_device(int device, bool present, bool tells);
+void fake_link(int device, bool up);
+/* The first queue pair of the device that peers use has an error event. */
+void fake_guest_event(int device);
+/* Give the key of the last registration that was ended again, so often. */
+void fake_same_key(int times);
+#endif

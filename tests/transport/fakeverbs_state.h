@@ -1,0 +1,65 @@
+/* What the files of the fake share. */
+#ifndef MC_TESTS_FAKEVERBS_STATE_H
+#define MC_TESTS_FAKEVERBS_STATE_H
+
+#include <pthread.h>
+
+#include "fakeverbs.h"
+
+enum { OBJECTS = 4096, QUEUE = 1024, KEYS = 16 };
+
+struct fake_cq {
+	struct ibv_cq cq;
+	struct ibv_wc wc[QUEUE];
+	int n, size, events;
+	bool armed;
+};
+
+struct fake_op {
+	struct ibv_qp *qp;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+};
+
+struct fake_mr {
+	struct ibv_mr mr;
+	unsigned access;
+};
+
+struct fake_qp {
+	struct ibv_qp qp;
+	uint32_t peer;
+	unsigned access, depth, flying;
+};
+
+extern struct fake {
+	pthread_mutex_t lock;
+	struct ibv_device device[FAKE_DEVICES];
+	struct ibv_context *ctx[FAKE_DEVICES * 8];
+	struct fake_qp *qp[OBJECTS];
+	struct fake_mr *mr[OBJECTS];
+	struct {
+		void *at;
+		struct ibv_context *ctx;
+	} object[OBJECTS];
+	struct fake_op held[QUEUE];
+	int held_n, live, calls, fail_at, fail_times, lose, status_times, same_key;
+	enum ibv_wc_status status;
+	bool hold, present[FAKE_DEVICES], link[FAKE_DEVICES];
+	uint32_t next_qpn, next_key, last_key;
+} f;
+
+void fake_lock(void);
+void fake_unlock(void);
+/* Each call that can fail asks this first. */
+bool fake_fails(void);
+int fake_device_of(const struct ibv_context *ctx);
+/* Pipes of records: the end to read from. */
+int fake_pipe(void);
+void fake_pipe_close(int fd);
+void fake_pipe_write(int fd, const void *at, size_t n);
+int fake_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int fake_req_notify(struct ibv_cq *cq, int solicited);
+int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+
+#endif

@@ -1,0 +1,15 @@
+# The verbs transport on a libibverbs that does what the tests say, linked in its place.
+EXTRA_LIBRARIES += libmcfakeverbs.a
+libmcfakeverbs_a_SOURCES = %D%/fakeverbs.c %D%/fakeverbs.h %D%/fakeverbs_objects.c %D%/fakeverbs_state.h %D%/verbs_world.h
+VERBS_TESTS = \
+	%D%/test_verbs \
+	%D%/test_verbs_peers
+if HAVE_VERBS
+if HAVE_CHECK
+check_PROGRAMS += $(VERBS_TESTS)
+TESTS += $(VERBS_TESTS)
+endif
+endif
+MC_FAKEVERBS_LIBS = libmctransport.a libmcfakeverbs.a libmooncake.a $(JANSSON_LIBS) $(NETTLE_LIBS) $(CHECK_LIBS) -ldl -lpthread
+%C%_test_verbs_LDADD = $(MC_FAKEVERBS_LIBS)
+%C%_test_verbs_peers_LDADD = $(MC_FAKEVERBS_LIBS)
