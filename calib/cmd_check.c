@@ -10,14 +10,13 @@
 #include "calib/child.h"
 #include "calib/compute.h"
 
-enum { SHARE = 60 };
-
 static const char text[] =
     "Measures whole prefill and decode steps at random points and holds a profile's prediction (mooncake\n"
     "predict) against them. Points: new tokens, sequences and contexts drawn within the limits by factors, "
     "a\n"
     "quarter of the prefills without context; the same seed draws the same ones. Times are those of the CPU\n"
-    "backend. Disturbed steps are left out. Samples: DIR/check-MODEL.csv, always anew.\n";
+    "backend, each step visited three times, spread over the budget; the median counts. Disturbed visits\n"
+    "are left out. Samples: DIR/check-MODEL.csv, always anew.\n";
 
 static const struct mc_calib_option options[] = {
     MC_CALIB_COMMON(struct mc_calib_compute_options),
@@ -53,6 +52,7 @@ struct pair {
 
 struct pairs {
 	MC_VEC(struct pair)
+	struct mc_calib_series off; /* visits of a step from their median, ratios */
 };
 
 struct gate {
@@ -85,37 +85,81 @@ static int parse_gate(const char *from, struct gate *g, struct mc_err *err)
 	return mc_err_set(err, MC_USAGE, "--require is '%.60s'; expected MEDIAN,P95, as in 5%%,15%%", from);
 }
 
-/* Steps one after the other until the time is up; only their whole times. */
+/* The whole time of a step. */
+static int visit(struct mc_calib_compute *c, const struct mc_calib_point *p, struct mc_err *err)
+{
+	struct mc_op_point at = {
+	    .op = MC_OP_STEP,
+	    .dim = {[MC_DIM_ROWS] = p->rows, [MC_DIM_CONTEXT] = p->context, [MC_DIM_SEQS] = p->seqs}};
+	struct mc_calib_samples s = {0};
+	struct mc_calib_result r;
+	int rc = mc_calib_model_whole(&c->model, p, &c->goal, &r, err);
+
+	if (!rc && r.time.n) {
+		mc_calib_model_sample(&s, &at, &r.time, r.flag);
+		c->measured++;
+		c->flagged += r.flag[0] != 0;
+		rc = mc_calib_session_add(&c->session, s.at, s.n, err);
+	}
+	mc_vec_fini(&s);
+	return rc;
+}
+
+/* Steps one after the other until a third of the time is up, then the same ones again, and again: why, says
+ * rounds.c. */
 static int measure(struct mc_calib_compute *c, struct mc_err *err)
 {
+	double third = c->o->common.budget_s / MC_CALIB_ROUNDS;
 	struct mc_calib_grid g;
+	size_t points = (size_t)c->o->points;
 	int rc = 0;
 
-	mc_calib_grid_random(&g, &c->want.limits, (uint64_t)c->o->seed, (size_t)c->o->points);
-	c->goal.cap_s = fmin(c->goal.cap_s, c->o->common.budget_s / SHARE);
-	for (size_t i = 0; i < g.n && !rc && !mc_calib_stop; i++) {
-		const struct mc_calib_point *p = &g.at[i];
-		struct mc_op_point at = {
-		    .op = MC_OP_STEP,
-		    .dim = {[MC_DIM_ROWS] = p->rows, [MC_DIM_CONTEXT] = p->context, [MC_DIM_SEQS] = p->seqs}};
-		struct mc_calib_samples s = {0};
-		struct mc_calib_result r;
+	mc_calib_grid_random(&g, &c->want.limits, (uint64_t)c->o->seed, points);
+	for (int k = 1; k <= MC_CALIB_ROUNDS && !rc; k++) {
+		size_t i = 0;
 
-		if (mc_calib_session_left_s(&c->session) <= 0)
-			break;
-		mc_calib_session_progress(&c->session, i, g.n, c->name);
-		rc = mc_calib_model_whole(&c->model, p, &c->goal, &r, err);
-		if (!rc && r.time.n) {
-			mc_calib_model_sample(&s, &at, &r.time, r.flag);
-			c->measured++;
-			c->flagged += r.flag[0] != 0;
-			rc = mc_calib_session_add(&c->session, s.at, s.n, err);
+		for (; i < points && !rc && !mc_calib_stop; i++) {
+			if (mc_calib_session_elapsed_s(&c->session) > k * third)
+				break;
+			mc_calib_session_progress(&c->session, (size_t)(k - 1) * points + i,
+						  MC_CALIB_ROUNDS * points, c->name);
+			rc = visit(c, &g.at[i], err);
 		}
-		mc_vec_fini(&s);
+		points = k == 1 ? i : points;
 	}
 	mc_calib_session_clear(&c->session);
 	mc_vec_fini(&g);
 	return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->measured > y->measured) - (x->measured < y->measured);
+}
+
+/* Visits of one step become one: their median. */
+static void merge(struct pairs *all)
+{
+	size_t n = 0, to;
+
+	if (all->n)
+		qsort(all->at, all->n, sizeof *all->at, by_name);
+	for (size_t i = 0; i < all->n; i = to) {
+		struct pair p = all->at[i];
+
+		for (to = i; to < all->n && !strcmp(all->at[to].name, p.name);)
+			to++;
+		p.measured =
+		    (all->at[i + (to - i - 1) / 2].measured + all->at[i + (to - i) / 2].measured) / 2;
+		for (size_t j = i; j < to && to - i > 1; j++)
+			mc_vec_push(&all->off, fabs(all->at[j].measured / p.measured - 1));
+		p.error = fabs(p.predicted / p.measured - 1);
+		all->at[n++] = p;
+	}
+	all->n = n;
 }
 
 /* What predict --format csv says: prediction,part,kind,calls,outside,how,seconds,measured_seconds. */
@@ -137,7 +181,6 @@ static int read_pairs(const char *path, struct pairs *all, struct mc_err *err)
 		p.predicted = atof(field[6]);
 		p.measured = atof(field[7]);
 		p.decode = strstr(p.name, "x1 after") != NULL;
-		p.error = fabs(p.predicted / p.measured - 1);
 		if (p.measured > 0)
 			mc_vec_push(all, p);
 	}
@@ -159,6 +202,7 @@ static int predict(const struct mc_calib_compute *c, const char *profile, struct
 
 	if (!rc)
 		rc = read_pairs(said, all, err);
+	merge(all);
 	free(points);
 	free(said);
 	free(config);
@@ -201,18 +245,24 @@ static void line_of(const char *name, const struct pairs *all, int which)
 static int judge(const struct mc_calib_compute *c, struct pairs *all, const struct gate *g,
 		 struct mc_err *err)
 {
+	struct mc_calib_summary visits;
 	double median, p95;
 
 	qsort(all->at, all->n, sizeof *all->at, by_error);
 	median = at_share(all, 0.5)->error;
 	p95 = at_share(all, 0.95)->error;
-	printf("%s: %zu steps measured in %.0f s, %zu disturbed and left out\n", c->name, c->measured,
-	       mc_calib_session_elapsed_s(&c->session), c->flagged);
+	printf("%s: %zu steps, visited %zu times in %.0f s; %zu visits were disturbed and left out\n",
+	       c->name, all->n, c->measured, mc_calib_session_elapsed_s(&c->session), c->flagged);
 	printf("%-8s %6s  %8s %8s %8s  %7s  %7s  %s\n", "", "steps", "median", "p95", "worst", "low",
 	       "outside", "worst at");
 	line_of("prefill", all, 0);
 	line_of("decode", all, 1);
 	line_of("all", all, -1);
+	if (all->off.n) {
+		mc_calib_summarise(&all->off, &visits);
+		printf("visits of one step are %.1f %% (median) and %.1f %% (p95) from their median\n",
+		       100 * visits.median, 100 * all->off.at[(all->off.n - 1) * 95 / 100]);
+	}
 	if (!g->given || (median <= g->median && p95 <= g->p95))
 		return MC_OK;
 	return mc_err_set(err, MC_FAIL,
@@ -250,6 +300,7 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 		rc = predict(c, profile, &all, err);
 	if (!rc)
 		rc = judge(c, &all, g, err);
+	mc_vec_fini(&all.off);
 	mc_vec_fini(&all);
 	return rc;
 }

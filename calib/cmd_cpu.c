@@ -11,9 +11,9 @@ static const char text[] =
     "Measures the CPU backend: whole steps of a model with random weights, prefill and decode, and in each "
     "of\n"
     "them every operator where it stands, so that it finds the caches as it does in a model that runs. The\n"
-    "most informative points come first: whenever it ends, what is there can be fitted. A step or an "
-    "operator\n"
-    "that others on the machine disturbed is flagged and measured again while there is time.\n"
+    "most informative points come first, and a third of the budget decides how many there are; then each is\n"
+    "visited twice more, so that its times are spread over the budget. Whenever it ends, what is there can\n"
+    "be fitted. What others on the machine disturbed is flagged and measured again while there is time.\n"
     "\n"
     "Samples: DIR/cpu-MODEL.csv. With --output, mooncake fit makes a profile of all of DIR/cpu-*.csv; its\n"
     "hardware is measured, too (DIR/cpu-hardware.json), if --hardware names none.\n";

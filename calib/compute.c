@@ -11,8 +11,7 @@
 #include "base/str.h"
 #include "calib/child.h"
 
-enum { FEWEST = 6, MOST = 2000, REFERENCE_EVERY = 10, PASSES = 3 };
-static const double drift_limit = 0.08;
+enum { MOST = 2000 };
 
 static int resolve(struct mc_calib_compute *c, struct mc_err *err)
 {
@@ -64,13 +63,14 @@ int mc_calib_compute_init(struct mc_calib_compute *c, struct mc_err *err)
 	c->want.limits.context = least(o->max_context, c->shape.max_position);
 	c->want.limits.tokens = least(o->max_tokens, c->want.limits.context);
 	c->want.limits.batch = o->max_batch;
-	c->goal = (struct mc_calib_goal){.precision = o->common.precision,
-					 .warm_s = fmin(0.03, o->common.budget_s / 1000),
-					 .cap_s = fmax(0.01, fmin(3, o->common.budget_s / 60)),
-					 .fewest = FEWEST,
-					 .most = MOST,
-					 .stop = &mc_calib_stop,
-					 .clock = mc_calib_clock};
+	c->goal =
+	    (struct mc_calib_goal){.precision = o->common.precision,
+				   .warm_s = fmin(0.03, o->common.budget_s / 1000),
+				   .cap_s = fmax(0.01, fmin(3, o->common.budget_s / 60)) / MC_CALIB_ROUNDS,
+				   .fewest = MC_CALIB_FEWEST,
+				   .most = MOST,
+				   .stop = &mc_calib_stop,
+				   .clock = mc_calib_clock};
 	c->goal.tolerant = o->common.busy_ok;
 	return 0;
 }
@@ -208,152 +208,6 @@ void mc_calib_compute_close(struct mc_calib_compute *c)
 {
 	mc_calib_session_close(&c->session);
 	mc_calib_model_close(&c->model);
-}
-
-static bool is_done(const struct mc_calib_compute *c, const struct mc_calib_point *p)
-{
-	struct mc_op_point s = {
-	    .op = MC_OP_STEP,
-	    .dim = {[MC_DIM_ROWS] = p->rows, [MC_DIM_CONTEXT] = p->context, [MC_DIM_SEQS] = p->seqs}};
-
-	return mc_calib_session_find(&c->session, &s) != NULL;
-}
-
-/* Seconds that the fewest repeats of a step will take, from the one of the same kind that is nearest in
- * operations; 0: nobody knows. */
-static double estimate(const struct mc_calib_compute *c, const struct mc_calib_point *p)
-{
-	double work = mc_calib_model_work(&c->model, p), nearest = INFINITY, seconds = 0;
-
-	for (size_t i = 0; i < c->session.all.n; i++) {
-		const struct mc_opsample *s = &c->session.all.at[i];
-		const int64_t *d = s->point.dim;
-		struct mc_calib_point q = {d[MC_DIM_ROWS], d[MC_DIM_CONTEXT], d[MC_DIM_SEQS], 0};
-		double w, far;
-
-		if (s->point.op != MC_OP_STEP || (q.rows > 1) != (p->rows > 1))
-			continue;
-		w = mc_calib_model_work(&c->model, &q);
-		far = fabs(log(w / work));
-		if (far < nearest) {
-			nearest = far;
-			seconds = s->seconds * work / w;
-		}
-	}
-	return seconds * (FEWEST + 2);
-}
-
-static int measure_point(struct mc_calib_compute *c, const struct mc_calib_point *p, struct mc_err *err)
-{
-	struct mc_calib_outcome o = {0};
-	const struct mc_calib_samples *s = &o.samples;
-	int rc = c->measure(&c->model, p, &c->goal, &o, err);
-
-	if (!rc && s->n)
-		rc = mc_calib_session_add(&c->session, s->at, s->n, err);
-	c->measured += s->n > 0;
-	c->flagged += s->n > 0 && o.result.flag[0];
-	mc_vec_fini(&o.samples);
-	return rc;
-}
-
-/* A point in the middle: new tokens by the half of their way, no context. */
-static const struct mc_calib_point *reference(const struct mc_calib_grid *g)
-{
-	for (size_t i = 0; i < g->n; i++)
-		if (g->at[i].level == 1 && g->at[i].rows > 1 && !g->at[i].context)
-			return &g->at[i];
-	return &g->at[0];
-}
-
-struct drift {
-	struct mc_calib_drift d;
-	struct mc_calib_point at;
-	size_t since; /* samples at the last look */
-	int points;   /* measured since */
-};
-
-/* Is the machine as it was? What was measured since is flagged if not. */
-static int look_at_drift(struct mc_calib_compute *c, struct drift *d, struct mc_err *err)
-{
-	struct mc_calib_goal goal = c->goal;
-	struct mc_calib_result r;
-	int rc;
-
-	if (goal.tolerant)
-		return 0;
-	goal.cap_s /= 3;
-	rc = mc_calib_model_whole(&c->model, &d->at, &goal, &r, err);
-	if (rc || !r.time.n || r.flag[0])
-		return rc; /* a disturbed look says nothing */
-	if (mc_calib_drift_moved(&d->d, r.time.median)) {
-		c->drifted = true;
-		rc = mc_calib_session_flag(&c->session, d->since, "drift", err);
-	}
-	d->since = c->session.all.n;
-	d->points = 0;
-	return rc;
-}
-
-static size_t count_done(const struct mc_calib_compute *c, const struct mc_calib_grid *g)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->n; i++)
-		n += is_done(c, &g->at[i]);
-	return n;
-}
-
-/* All points that are not done yet and fit into what is left of the budget. */
-static int run_pass(struct mc_calib_compute *c, const struct mc_calib_grid *g, struct drift *d,
-		    struct mc_err *err)
-{
-	size_t done = count_done(c, g);
-	int rc = 0;
-
-	for (size_t i = 0; i < g->n && !rc; i++) {
-		const struct mc_calib_point *p = &g->at[i];
-		double left = mc_calib_session_left_s(&c->session);
-		char text[96];
-
-		if (mc_calib_stop || left <= 0)
-			break;
-		if (is_done(c, p) || (c->session.all.n && estimate(c, p) > left))
-			continue;
-		snprintf(text, sizeof text, "%s %s, %lld x %lld after %lld", c->name,
-			 p->rows > 1 ? "prefill" : "decode", (long long)p->seqs, (long long)p->rows,
-			 (long long)p->context);
-		mc_calib_session_progress(&c->session, done, g->n, text);
-		rc = measure_point(c, p, err);
-		done++;
-		if (!rc && !mc_calib_stop && ++d->points >= REFERENCE_EVERY)
-			rc = look_at_drift(c, d, err);
-	}
-	return rc;
-}
-
-int mc_calib_compute_run(struct mc_calib_compute *c, struct mc_err *err)
-{
-	struct mc_calib_grid g;
-	struct drift d = {.d = {.limit = drift_limit}, .since = c->session.all.n};
-	size_t before;
-	int rc;
-
-	mc_calib_grid(&g, &c->want.limits, (int)c->o->levels);
-	d.at = *reference(&g);
-	rc = look_at_drift(c, &d, err);
-	/* Again for what was flagged, while there is time. */
-	for (int pass = 0; pass < PASSES && !rc; pass++) {
-		before = c->measured;
-		rc = run_pass(c, &g, &d, err);
-		if (!rc && d.points > 0 && !mc_calib_stop)
-			rc = look_at_drift(c, &d, err);
-		if (c->measured == before)
-			break;
-	}
-	mc_calib_session_clear(&c->session);
-	mc_vec_fini(&g);
-	return rc;
 }
 
 int mc_calib_compute_fit(const struct mc_calib_compute *c, const char *hardware, struct mc_err *err)

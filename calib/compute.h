@@ -9,6 +9,9 @@
 #include "calib/model.h"
 #include "calib/session.h"
 
+/* Visits of a point, spread over the budget (rounds.c); repeats of a visit, at least. */
+enum { MC_CALIB_ROUNDS = 3, MC_CALIB_FEWEST = 2 };
+
 /* Options of cpu, gpu and check. */
 struct mc_calib_compute_options {
 	struct mc_calib_common common;
@@ -91,7 +94,8 @@ int mc_calib_compute_init(struct mc_calib_compute *c, struct mc_err *err);
 /* The model, and the session over DIR/PREFIX-NAME.csv. */
 int mc_calib_compute_open(struct mc_calib_compute *c, struct mc_err *err);
 void mc_calib_compute_close(struct mc_calib_compute *c);
-/* Measure until the grid is done, the budget is spent or the user stops it. */
+/* Measure until every point of the grid was visited MC_CALIB_ROUNDS times, the budget is spent or the user
+ * stops it. */
 int mc_calib_compute_run(struct mc_calib_compute *c, struct mc_err *err);
 
 /* "DIR/PREFIX-NAME.csv"; the caller's to free. */

@@ -96,7 +96,7 @@ static int once(void *arg, double *seconds, struct mc_err *err)
 	struct mc_llama_hooks inside = {.queued = queued, .arg = t};
 	int rc;
 
-	t->inside = t->repeats < 2 || t->whole > long_s || !(t->repeats & 1);
+	t->inside = t->whole > long_s || !(t->repeats & 1);
 	t->repeats++;
 	t->step.hooks = t->inside ? inside : (struct mc_llama_hooks){0};
 	for (int i = 0; i < t->kinds; i++)
@@ -169,12 +169,15 @@ static void timing_fini(struct timing *t)
 	mc_vec_fini(&t->host);
 }
 
-/* The first run, looked at; the last one must give the same. */
-static int first(struct timing *t, struct mc_err *err)
+/* The first run, looked at; the last one must give the same. A long one has warmed up the rest. */
+static int first(const struct mc_calib_task *task, struct timing *t, struct mc_calib_goal *goal,
+		 struct mc_err *err)
 {
 	double seconds;
-	int rc = once(t, &seconds, err);
+	int rc = task->once(t, &seconds, err);
 
+	if (seconds > goal->warm_s)
+		goal->warm_s = 0;
 	return rc ? rc : mc_calib_model_verify(t->m, &t->result, false, err);
 }
 
@@ -184,13 +187,14 @@ int mc_calib_model_step(struct mc_calib_model *m, const struct mc_calib_point *p
 	struct mc_calib_result *result = &out->result;
 	struct timing t = {.m = m};
 	struct mc_calib_task task = {once, counts, &t};
+	struct mc_calib_goal after = *goal;
 	int rc;
 
 	*result = (struct mc_calib_result){0};
 	mc_calib_model_prepare(m, p, &t.step);
-	rc = first(&t, err);
+	rc = first(&task, &t, &after, err);
 	if (!rc)
-		rc = mc_calib_measure(goal, &task, result, err);
+		rc = mc_calib_measure(&after, &task, result, err);
 	if (!rc && result->time.n)
 		rc = mc_calib_model_verify(m, &t.result, true, err);
 	if (!rc && result->time.n)
@@ -216,16 +220,14 @@ int mc_calib_model_whole(struct mc_calib_model *m, const struct mc_calib_point *
 {
 	struct timing t = {.m = m};
 	struct mc_calib_task task = {whole_once, NULL, &t};
-	double seconds;
+	struct mc_calib_goal after = *goal;
 	int rc;
 
 	*result = (struct mc_calib_result){0};
 	mc_calib_model_prepare(m, p, &t.step);
-	rc = whole_once(&t, &seconds, err);
+	rc = first(&task, &t, &after, err);
 	if (!rc)
-		rc = mc_calib_model_verify(m, &t.result, false, err);
-	if (!rc)
-		rc = mc_calib_measure(goal, &task, result, err);
+		rc = mc_calib_measure(&after, &task, result, err);
 	if (!rc && result->time.n)
 		rc = mc_calib_model_verify(m, &t.result, true, err);
 	timing_fini(&t);

@@ -29,6 +29,7 @@ libmccalib_a_SOURCES = \
 	%D%/model.c %D%/model.h \
 	%D%/replay.c \
 	%D%/ring.c %D%/ring.h \
+	%D%/rounds.c \
 	%D%/session.c %D%/session.h \
 	%D%/table.c
 

@@ -70,11 +70,10 @@ static bool stopped(const struct mc_calib_goal *g)
 static int warm_up(const struct mc_calib_goal *g, const struct mc_calib_task *t, struct mc_err *err)
 {
 	double from = now(g), seconds;
-	int rc;
+	int rc = 0;
 
-	do {
+	while (!rc && !stopped(g) && now(g) - from < g->warm_s)
 		rc = t->once(t->arg, &seconds, err);
-	} while (!rc && !stopped(g) && now(g) - from < g->warm_s);
 	return rc;
 }
 

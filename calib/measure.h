@@ -43,7 +43,7 @@ void mc_calib_summarise(struct mc_calib_series *s, struct mc_calib_summary *out)
 
 struct mc_calib_goal {
 	double precision; /* go on until the interval is that narrow */
-	double warm_s;    /* repeats of so long come before, at least one, and don't count */
+	double warm_s;    /* repeats of so long come before, at least one, and don't count; 0: none */
 	double cap_s;     /* stop after so long, with what there is (but for the fewest, in thrice that) */
 	int fewest, most; /* repeats */
 	bool tolerant;    /* flag nothing, leave nothing out */

@@ -211,6 +211,17 @@ static bool same_point(const struct mc_op_point *a, const struct mc_op_point *b)
 	return true;
 }
 
+size_t mc_calib_session_count(const struct mc_calib_session *s, const struct mc_op_point *p, size_t *flagged)
+{
+	size_t good = 0;
+
+	*flagged = 0;
+	for (size_t i = 0; i < s->all.n; i++)
+		if (same_point(&s->all.at[i].point, p))
+			++*(s->all.at[i].flag[0] ? flagged : &good);
+	return good;
+}
+
 const struct mc_opsample *mc_calib_session_find(const struct mc_calib_session *s, const struct mc_op_point *p)
 {
 	for (size_t i = s->all.n; i > 0; i--)

@@ -42,6 +42,8 @@ void mc_calib_session_close(struct mc_calib_session *s);
 /* The last sample of that point which has no flag, or NULL. */
 const struct mc_opsample *mc_calib_session_find(const struct mc_calib_session *s,
 						const struct mc_op_point *p);
+/* How many samples of that point have no flag; *flagged: how many have one. */
+size_t mc_calib_session_count(const struct mc_calib_session *s, const struct mc_op_point *p, size_t *flagged);
 /* Append n samples (line is ignored). MC_FAIL: the disk is full, or so. */
 int mc_calib_session_add(struct mc_calib_session *s, const struct mc_opsample *p, size_t n,
 			 struct mc_err *err);

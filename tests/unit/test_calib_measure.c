@@ -15,6 +15,7 @@
 struct world {
 	double wall, cpu;
 	int repeats, counted;
+	bool cold; /* nothing warms up */
 	double base, noise; /* of a repeat: seconds, and how much more at most */
 	int disturb_every;  /* every so many repeats somebody else computes as long; 0: never */
 	int far_every;      /* every so many repeats take thrice as long */
@@ -59,7 +60,7 @@ static void world_counts(void *arg)
 static int measure(struct world *w, double precision, double cap_s, struct mc_calib_result *r)
 {
 	struct mc_calib_goal g = {.precision = precision,
-				  .warm_s = 0,
+				  .warm_s = w->cold ? 0 : 0.5,
 				  .cap_s = cap_s,
 				  .fewest = 6,
 				  .most = 1000,
@@ -73,13 +74,15 @@ static int measure(struct world *w, double precision, double cap_s, struct mc_ca
 
 START_TEST(test_precision)
 {
-	struct world quiet = {.base = 1}, noisy = {.base = 1, .noise = 0.5}, coarse = noisy;
+	struct world quiet = {.base = 1}, noisy = {.base = 1, .noise = 0.5}, coarse = noisy, cold = {.base = 1, .cold = true};
 	struct mc_calib_result a, b, c;
 
 	ck_assert_int_eq(measure(&quiet, 0.02, 100, &a), 0);
 	ck_assert_int_eq((int)a.time.n, 6); /* one before, to warm up */
 	ck_assert_int_eq(quiet.repeats, 7);
 	ck_assert_int_eq(quiet.counted, 6);
+	ck_assert_int_eq(measure(&cold, 0.02, 100, &a), 0);
+	ck_assert_int_eq(cold.repeats, 6); /* none, if so wanted */
 	ck_assert_double_eq(a.time.median, 1);
 	ck_assert_double_eq(a.time.spread, 0);
 	ck_assert_int_eq(measure(&noisy, 0.02, 1000, &b), 0);
