@@ -15,7 +15,7 @@
 struct world {
 	double wall, cpu;
 	int repeats, counted;
-	bool cold; /* nothing warms up */
+	bool cold;          /* nothing warms up */
 	double base, noise; /* of a repeat: seconds, and how much more at most */
 	int disturb_every;  /* every so many repeats somebody else computes as long; 0: never */
 	int far_every;      /* every so many repeats take thrice as long */
@@ -74,7 +74,8 @@ static int measure(struct world *w, double precision, double cap_s, struct mc_ca
 
 START_TEST(test_precision)
 {
-	struct world quiet = {.base = 1}, noisy = {.base = 1, .noise = 0.5}, coarse = noisy, cold = {.base = 1, .cold = true};
+	struct world quiet = {.base = 1}, noisy = {.base = 1, .noise = 0.5}, coarse = noisy,
+		     cold = {.base = 1, .cold = true};
 	struct mc_calib_result a, b, c;
 
 	ck_assert_int_eq(measure(&quiet, 0.02, 100, &a), 0);
