@@ -80,7 +80,7 @@ mkdir "$work"
 trap 'rm -rf "$work" "$work.a100"' EXIT
 node=h100-x8-analytic device='NVIDIA H100-SXM5-80GB' date=2026-01
 aic='ai-dynamo/aiconfigurator, vllm 0.14.0: products of 21 numbers of rows, prompts without a cached prefix (one costs '
-aic=${aic}'as much as the work beyond it says), all-reduce in CUDA graphs'
+aic=${aic}'as much as the work beyond it says), all-reduce in CUDA graphs; dated by that release, the tables have no date'
 stack='vllm 0.14.0'
 sed -e 's/datasheet (peak without sparsity, memory)/datasheet (peak without sparsity, memory, NVLink: 900 GB\/s, half of it each way)/' \
 	-e 's/^    "vram": /    "link_bandwidth": "450GB\/s",\n&/' \
