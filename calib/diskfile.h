@@ -26,7 +26,7 @@ struct mc_diskfile {
 	uint16_t *generation; /* of each block; 0: not written yet */
 	uint64_t seed;
 	uint64_t table[MC_DISK_WORDS];
-	char where[160];    /* "ext4 on /dev/nvme0n1p1 (maker's name)", as far as it is known */
+	char where[256];    /* "ext4 on /dev/nvme0n1p1 (maker's name)", as far as it is known */
 	int64_t free_bytes; /* of the file system, before */
 	bool memory;        /* a file system in memory: no disk at all */
 };

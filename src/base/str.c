@@ -6,20 +6,27 @@
 
 #include "base/vec.h"
 
-void mc_str_printf(struct mc_str *s, const char *fmt, ...)
+void mc_str_vprintf(struct mc_str *s, const char *fmt, va_list args)
 {
-	va_list ap;
+	va_list again;
 	int n;
 
-	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
+	va_copy(again, args);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
 	assert(n >= 0);
 	mc_vec_reserve(s, s->n + (size_t)n + 1);
-	va_start(ap, fmt);
-	vsnprintf(s->at + s->n, (size_t)n + 1, fmt, ap);
-	va_end(ap);
+	vsnprintf(s->at + s->n, (size_t)n + 1, fmt, args);
 	s->n += (size_t)n;
+}
+
+void mc_str_printf(struct mc_str *s, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	mc_str_vprintf(s, fmt, args);
+	va_end(args);
 }
 
 void mc_str_add(struct mc_str *s, const char *bytes, size_t n)

@@ -11,6 +11,7 @@ struct mc_str {
 };
 
 void mc_str_printf(struct mc_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void mc_str_vprintf(struct mc_str *s, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 void mc_str_add(struct mc_str *s, const char *bytes, size_t n);
 void mc_str_cut(struct mc_str *s, size_t n);     /* keep the first n bytes; n <= s->n */
 const char *mc_str_text(const struct mc_str *s); /* never NULL; valid until the next change */

@@ -135,7 +135,7 @@ static void chart(FILE *out, const struct mc_fitpage *p, const struct mc_fitline
 			      &(struct mc_chart_points){(double[]){c.x.low, c.x.high}, (double[]){1, 1}, 2},
 			      "rule");
 		for (size_t i = 0; i < l->n; i++) {
-			char name[16];
+			char name[32];
 
 			snprintf(name, sizeof name, "line s%zu", i);
 			mc_chart_line(&c, &(struct mc_chart_points){line[i].x, line[i].s, line[i].n}, name);

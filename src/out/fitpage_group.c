@@ -180,7 +180,7 @@ static void lines(FILE *out, const struct mc_fitpage *p, const struct mc_fitline
 	snprintf(title, sizeof title, "Curves%s", mc_fitlines_common(l, text));
 	mc_chart_begin(&c, title);
 	for (size_t i = 0; i < l->n; i++) {
-		char name[16];
+		char name[32];
 
 		snprintf(name, sizeof name, "line s%zu", i);
 		xy_dots(&c, &dots[i], (int)i);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/vec.h"
+#include "base/str.h"
 
 static const char style[] =
     "body{margin:0 auto;max-width:1240px;padding:16px 24px 60px;background:#fff;color:#1b1f24;"
@@ -116,20 +116,11 @@ void mc_html_text(FILE *out, const char *text)
 
 static void text_of(FILE *out, const char *fmt, va_list args)
 {
-	char small[256], *text = small;
-	va_list again;
-	int n;
+	struct mc_str text = {0};
 
-	va_copy(again, args);
-	n = vsnprintf(small, sizeof small, fmt, args);
-	if (n >= (int)sizeof small) {
-		text = mc_xmalloc((size_t)n + 1);
-		vsnprintf(text, (size_t)n + 1, fmt, again);
-	}
-	va_end(again);
-	mc_html_text(out, text);
-	if (text != small)
-		free(text);
+	mc_str_vprintf(&text, fmt, args);
+	mc_html_text(out, text.at);
+	mc_str_fini(&text);
 }
 
 void mc_html_printf(FILE *out, const char *fmt, ...)
