@@ -119,7 +119,7 @@ static int measure(struct mc_calib_compute *c, struct mc_err *err)
 		size_t i = 0;
 
 		for (; i < points && !rc && !mc_calib_stop; i++) {
-			if (mc_calib_session_elapsed_s(&c->session) > k * third)
+			if ((k > 1 || i) && mc_calib_session_elapsed_s(&c->session) > k * third)
 				break;
 			mc_calib_session_progress(&c->session, (size_t)(k - 1) * points + i,
 						  MC_CALIB_ROUNDS * points, c->name);
@@ -190,22 +190,43 @@ static int read_pairs(const char *path, struct pairs *all, struct mc_err *err)
 	return rc;
 }
 
-/* The profile's prediction of the session's points. */
-static int predict(const struct mc_calib_compute *c, const char *profile, struct pairs *all,
-		   struct mc_err *err)
+/* mooncake predict for what an option says, into DIR/check-MODEL-predicted.csv; the path is the caller's. */
+static int predict(const struct mc_calib_compute *c, const char *profile, const char *const option[2],
+		   char **said, struct mc_err *err)
 {
-	char *points = mc_calib_compute_path(c, ".csv"), *said = mc_calib_compute_path(c, "-predicted.csv");
 	char *config = mc_calib_compute_config(c, err);
-	const char *argv[] = {"predict",  "--hardware", profile,    "--model", config,
-			      "--points", points,       "--format", "csv",     NULL};
-	int rc = config ? mc_calib_child(argv, said, err) : err->rc;
+	const char *argv[] = {"predict", "--hardware", profile,    "--model", config,
+			      option[0], option[1],    "--format", "csv",     NULL};
+	int rc;
+
+	*said = mc_calib_compute_path(c, "-predicted.csv");
+	rc = config ? mc_calib_child(argv, *said, err) : err->rc;
+	free(config);
+	return rc;
+}
+
+/* Does it predict this model at all? Before the time is spent. */
+static int try(const struct mc_calib_compute *c, const char *profile, struct mc_err *err)
+{
+	char *said;
+	int rc = predict(c, profile, (const char *const[]){"--decode", "1x2"}, &said, err);
+
+	free(said);
+	return rc;
+}
+
+/* The profile's prediction of the session's points. */
+static int predict_points(const struct mc_calib_compute *c, const char *profile, struct pairs *all,
+			  struct mc_err *err)
+{
+	char *points = mc_calib_compute_path(c, ".csv"), *said;
+	int rc = predict(c, profile, (const char *const[]){"--points", points}, &said, err);
 
 	if (!rc)
 		rc = read_pairs(said, all, err);
 	merge(all);
 	free(points);
 	free(said);
-	free(config);
 	return rc;
 }
 
@@ -286,6 +307,9 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 	struct pairs all = {0};
 	int rc;
 
+	rc = try(c, profile, err);
+	if (rc)
+		return rc;
 	compare_device(c, profile);
 	rc = measure(c, err);
 	if (!rc && mc_calib_stop) {
@@ -297,7 +321,7 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 		rc = mc_err_set(err, MC_FAIL, "all %zu steps were disturbed by others on this machine",
 				c->measured);
 	if (!rc)
-		rc = predict(c, profile, &all, err);
+		rc = predict_points(c, profile, &all, err);
 	if (!rc)
 		rc = judge(c, &all, g, err);
 	mc_vec_fini(&all.off);
