@@ -13,19 +13,27 @@
 
 enum { MOST = 2000 };
 
+/* A config.json has its folder's name, whatever the way to it: files here are named by it. */
+static void name_after_folder(struct mc_calib_compute *c, const char *path)
+{
+	char *folder = mc_xstrdup(path), *slash = strrchr(folder, '/'), *whole;
+
+	if (slash)
+		slash[1] = 0;
+	whole = realpath(slash ? folder : ".", NULL);
+	slash = whole ? strrchr(whole, '/') : NULL;
+	snprintf(c->name, sizeof c->name, "%.63s", slash && slash[1] ? slash + 1 : "model");
+	free(whole);
+	free(folder);
+}
+
 static int resolve(struct mc_calib_compute *c, struct mc_err *err)
 {
 	const char *name = c->o->model, *dot = strrchr(name, '.');
 	const struct mc_llama_shape *known;
 
 	if (strchr(name, '/') || (dot && !strcmp(dot, ".json"))) {
-		char *copy = mc_xstrdup(name), *slash = strrchr(copy, '/');
-
-		if (slash)
-			*slash = 0;
-		slash = strrchr(copy, '/');
-		snprintf(c->name, sizeof c->name, "%.63s", slash ? slash + 1 : copy);
-		free(copy);
+		name_after_folder(c, name);
 		return mc_llama_config_read(name, &c->shape, err);
 	}
 	known = mc_llama_shape_find(name, err);

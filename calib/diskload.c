@@ -92,6 +92,7 @@ int mc_diskload_new(struct mc_diskload **out, struct mc_diskfile *file, const st
 	struct mc_diskload *l = mc_xcalloc(1, sizeof *l);
 	int rc;
 
+	*out = NULL;
 	assert(want->bytes && want->bytes % MC_DISK_BLOCK == 0 && want->bytes <= 1u << 30);
 	l->want = *want;
 	l->file = file;

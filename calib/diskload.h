@@ -21,7 +21,7 @@ struct mc_diskload_want {
 
 struct mc_diskload;
 
-/* file must outlive it. MC_NOHW: no io_uring (calib/ring.h). */
+/* file must outlive it. MC_NOHW: no io_uring (calib/ring.h). *out is NULL on errors. */
 int mc_diskload_new(struct mc_diskload **out, struct mc_diskfile *file, const struct mc_diskload_want *want,
 		    struct mc_err *err);
 /* Waits for what is under way. NULL is fine. */

@@ -21,6 +21,7 @@ refused 'no such command' "did you mean 'cpu'" 2 "$calib" cpus
 refused 'no such option' "did you mean '--budget'" 2 cpu --budgets 1s
 refused 'no value' 'needs a value' 2 cpu --budget
 refused 'a bad value' '--precision' 2 cpu --precision 2
+refused 'limits in full' 'expected N from 2 to 1048576' 2 cpu --max-tokens 1
 refused 'no operand is wanted' 'options only' 2 cpu it
 refused 'an operand is wanted' 'PROFILE' 2 check
 refused 'no such model' 'did you mean "tiny"' 2 "$calib" cpu --model tiney --samples "$dir"
@@ -29,6 +30,8 @@ refused 'a bad gate' 'MEDIAN,P95' 2 check p.json --require 5
 
 # The corners; a profile is fitted at once.
 corners --output "$tap_dir/p.json" >"$tap_dir/out" 2>"$tap_dir/err" || not_ok 'cpu' "exit $?: $(cat "$tap_dir/err")"
+visits() { awk -F, '/^step,/ && $16 == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) print n[p] }' "$file" | sort -u; }
+speaks 'every point is visited in each round' '=3=' echo "=$(visits)="
 speaks 'what was measured is told' 'points measured' cat "$tap_dir/out"
 speaks 'layers and steps are held against sums' 'sum against a step' cat "$tap_dir/out"
 ops() { cut -d, -f1 "$file" | sort -u | tr '\n' ' '; }
@@ -37,6 +40,9 @@ speaks 'and attention, and steps' ' rope sample step swiglu ' ops
 speaks 'the head says of what' '# model: {' cat "$file"
 speaks 'the profile has operators' '"attention_decode"' cat "$tap_dir/p.json"
 passes 'the profile predicts' "$mooncake" predict --hardware "$tap_dir/p.json" --model "$dir/tiny/config.json" --decode 2x32 --prefill 16
+
+(cd "$dir/tiny" && corners --model ./config.json --budget 0.1s --samples "$tap_dir/named") >"$tap_dir/out" 2>&1
+speaks "a config.json's folder names it, whatever the way there" 'named/cpu-tiny.csv: ' cat "$tap_dir/out"
 
 # A rerun goes on.
 before=$(rows)

@@ -72,6 +72,7 @@ UNIT_TESTS = \
 	%D%/test_replicate \
 	%D%/test_ring \
 	%D%/test_roles \
+	%D%/test_rounds \
 	%D%/test_search \
 	%D%/test_shape \
 	%D%/test_stale \
@@ -100,6 +101,7 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_calib_measure_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_diskload_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_ring_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+%C%_test_rounds_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 # What moves real bytes, and stands beside the simulator.
 ENGINE_WORLD = %D%/engine_pair.h %D%/engine_world.h %D%/fake_transport.c %D%/fake_transport.h
 %C%_test_engine_SOURCES = %D%/test_engine.c $(ENGINE_WORLD)

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -225,6 +226,29 @@ START_TEST(stopped)
 }
 END_TEST
 
+/* No more files can be opened, so that there is no ring: nothing is left behind, and *out says so. */
+START_TEST(no_ring)
+{
+	struct mc_diskload_want w = {.bytes = 4096, .depth = 4};
+	struct mc_diskload *l = (struct mc_diskload *)&w;
+	struct rlimit was, none;
+	struct mc_diskfile f;
+	struct mc_err err = {0};
+	int rc;
+
+	if (!opened(&f))
+		return;
+	getrlimit(RLIMIT_NOFILE, &was);
+	none = (struct rlimit){0, was.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	rc = mc_diskload_new(&l, &f, &w, &err);
+	setrlimit(RLIMIT_NOFILE, &was);
+	ck_assert_int_ne(rc, 0);
+	ck_assert_ptr_null(l);
+	mc_diskfile_close(&f);
+}
+END_TEST
+
 START_TEST(no_file)
 {
 	struct mc_diskfile f;
@@ -285,6 +309,7 @@ static Suite *suite(void)
 	tcase_add_test(t, alone);
 	tcase_add_loop_test(t, bad_disk, 0, 3);
 	tcase_add_test(t, stopped);
+	tcase_add_test(t, no_ring);
 	tcase_add_test(t, no_file);
 	tcase_add_test(t, order);
 	suite_add_tcase(s, t);
