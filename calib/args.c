@@ -57,8 +57,9 @@ static int put(const struct mc_calib_option *o, const char *text, void *into, st
 		return *text ? 0 : mc_err_set(err, MC_USAGE, "--%s is empty; expected %s", o->name, o->value);
 	}
 	if (number(o, text, &v, NULL) || !(v >= o->low && v <= o->high))
-		return mc_err_set(err, MC_USAGE, "--%s is '%.60s'; expected %s from %.15g to %.15g", o->name,
-				  text, o->value, o->low, o->high);
+		return mc_err_set(err, MC_USAGE, "--%s is '%.60s'; expected %s from %.15g to %.15g%s",
+				  o->name, text, o->value, o->low, o->high,
+				  o->kind == MC_CALIB_TIME ? " s" : "");
 	if (o->kind == MC_CALIB_REAL || o->kind == MC_CALIB_TIME)
 		*(double *)(void *)at = v;
 	else

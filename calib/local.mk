@@ -22,6 +22,7 @@ libmccalib_a_SOURCES = \
 	%D%/diskgrid.c %D%/diskgrid.h \
 	%D%/diskload.c %D%/diskload.h \
 	%D%/disktable.c %D%/disktable.h \
+	%D%/early.c %D%/early.h \
 	%D%/grid.c %D%/grid.h \
 	%D%/hostspeed.c %D%/hostspeed.h \
 	%D%/inplace.c \

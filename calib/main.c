@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "base/vec.h"
 #include "calib/calib.h"
+#include "calib/early.h"
 #include "config.h"
 
 volatile sig_atomic_t mc_calib_stop;
@@ -84,6 +85,9 @@ static int run(const struct mc_calib_command *c, int argc, char **argv)
 		rc = MC_OK;
 		break;
 	case MC_CALIB_GO:
+		rc = mc_calib_early(options, &err);
+		if (rc)
+			break;
 		sigaction(SIGINT, &on_stop, NULL);
 		sigaction(SIGTERM, &on_stop, NULL);
 		rc = c->run(options, argv + mc_calib_args_first(), &err);

@@ -62,6 +62,8 @@ speaks 'and says by how much' 'required are' cat "$tap_dir/err"
 speaks 'prefills and decodes are told apart' 'decode ' cat "$tap_dir/out"
 refused 'no such profile: before any time is spent' 'nowhere.json' 2 check "$tap_dir/nowhere.json" --budget 1000s
 refused 'nor on one that is not of this model' "another type than the curves'" 2 check a100-x8-vidur --budget 1000s
+refused 'nor with hardware that is not there' 'nowhere.json' 2 cpu --budget 1000s --hardware "$tap_dir/nowhere.json"
+refused 'nor for a profile that cannot be written' 'cannot write' 1 cpu --budget 1000s --output "$tap_dir/nowhere/p.json"
 
 # Ctrl-C: what was measured is kept.
 rm -f "$file"
