@@ -1,10 +1,13 @@
 #include "calib/args.h"
 
 #include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "calib/calib.h"
 
 enum { OPTIONS = 40 };
@@ -147,8 +150,28 @@ int mc_calib_args_first(void)
 	return optind;
 }
 
+/* "; default: 180 s": what the command begins with, where the option's text doesn't say. */
+static void default_of(const struct mc_calib_option *o, const void *options, FILE *out)
+{
+	const char *at = (const char *)options + o->at;
+
+	if (strstr(o->help, "default"))
+		return;
+	if (o->kind == MC_CALIB_TEXT && *(const char *const *)(const void *)at)
+		fprintf(out, "; default: %s", *(const char *const *)(const void *)at);
+	else if (o->kind == MC_CALIB_REAL || o->kind == MC_CALIB_TIME)
+		fprintf(out, "; default: %g%s", *(const double *)(const void *)at,
+			o->kind == MC_CALIB_TIME ? "s" : "");
+	else if (o->kind == MC_CALIB_COUNT)
+		fprintf(out, "; default: %" PRId64, *(const int64_t *)(const void *)at);
+}
+
 void mc_calib_args_help(const struct mc_calib_command *c, FILE *out)
 {
+	void *options = mc_xcalloc(1, c->options_size);
+
+	if (c->defaults)
+		c->defaults(options);
 	fprintf(out, "usage: mooncake-calib %s%s%s [OPTION]...\n\n%s\n", c->name, *c->operands ? " " : "",
 		c->operands, c->text);
 	for (const struct mc_calib_option *o = c->options; o->name; o++) {
@@ -157,9 +180,12 @@ void mc_calib_args_help(const struct mc_calib_command *c, FILE *out)
 		snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
 			 o->value ? o->value : "");
 		if (o->letter > 255)
-			fprintf(out, "      %-22s %s\n", left, o->help);
+			fprintf(out, "      %-22s %s", left, o->help);
 		else
-			fprintf(out, "  -%c, %-22s %s\n", o->letter, left, o->help);
+			fprintf(out, "  -%c, %-22s %s", o->letter, left, o->help);
+		default_of(o, options, out);
+		fputc('\n', out);
 	}
 	fprintf(out, "  -h, %-22s this text\n", "--help");
+	free(options);
 }

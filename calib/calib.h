@@ -56,7 +56,7 @@ struct mc_calib_common {
 	     offsetof(type, common.precision),                                                               \
 	     1e-4,                                                                                           \
 	     1,                                                                                              \
-	     "repeat until the 95 % interval of the median is that narrow; default: 0.02"},                  \
+	     "repeat until the 95 % interval is that share of the median"},                                  \
 	    {"samples",                                                                                      \
 	     's',                                                                                            \
 	     "DIR",                                                                                          \
@@ -64,7 +64,7 @@ struct mc_calib_common {
 	     offsetof(type, common.samples),                                                                 \
 	     0,                                                                                              \
 	     0,                                                                                              \
-	     "folder of the samples; a run goes on where the last one ended; default: samples"},             \
+	     "folder of the samples; a run goes on where the last one ended"},                               \
 	    {"output",                                                                                       \
 	     'o',                                                                                            \
 	     "FILE",                                                                                         \

@@ -33,7 +33,7 @@ struct mc_calib_compute_options {
 	 MC_CALIB_AT(model),                                                                                 \
 	 0,                                                                                                  \
 	 0,                                                                                                  \
-	 "a model's name, or the path of its config.json"},                                                  \
+	 "small-3.5m, llama3-8b, ..., or the path of a config.json"},                                        \
 	    {"max-tokens",                                                                                   \
 	     'n',                                                                                            \
 	     "N",                                                                                            \

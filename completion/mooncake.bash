@@ -102,6 +102,10 @@ _mooncake()
 		return
 		;;
 	esac
+	if [[ ${words[1]} == calib && $cword -gt 1 ]]; then
+		_mooncake_calib_words "$program calib" "${words[2]}" $((cword - 1)) "$cur" "$prev"
+		return
+	fi
 	if [[ $cur == -* ]]; then
 		COMPREPLY=($(compgen -W "$(_mooncake_options "$program" "${words[1]}")" -- "$cur"))
 		return
@@ -133,18 +137,25 @@ _mooncake()
 } &&
 	complete -F _mooncake mooncake
 
-# mooncake-calib(1): its commands and their options from its own help.
+# mooncake-calib(1): its commands and their options from its own help; `mooncake calib` is the same.
 _mooncake_calib()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]}
 	COMPREPLY=()
-	if ((COMP_CWORD == 1)); then
-		COMPREPLY=($(compgen -W "$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p') --help" -- "$cur"))
+	_mooncake_calib_words "${COMP_WORDS[0]}" "${COMP_WORDS[1]}" "$COMP_CWORD" "${COMP_WORDS[COMP_CWORD]}" \
+		"${COMP_WORDS[COMP_CWORD - 1]}"
+} &&
+	complete -F _mooncake_calib mooncake-calib
+
+# Program, command, which word, the word and the one before it.
+_mooncake_calib_words()
+{
+	local cur=$4
+	if (($3 == 1)); then
+		COMPREPLY=($(compgen -W "$($1 --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p') --help" -- "$cur"))
 	elif [[ $cur == -* ]]; then
-		COMPREPLY=($(compgen -W "$(_mooncake_options "$program" "${COMP_WORDS[1]}")" -- "$cur"))
-	elif [[ $prev != -[npbBctTLdSr] ]]; then
+		COMPREPLY=($(compgen -W "--help $($1 "$2" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]+' | sort -u)" -- "$cur"))
+	elif [[ $5 != -[npbBctTLdSr] ]]; then
 		COMPREPLY=($(compgen -f -- "$cur"))
 		compopt -o filenames
 	fi
-} &&
-	complete -F _mooncake_calib mooncake-calib
+}

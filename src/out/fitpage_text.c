@@ -123,8 +123,10 @@ static void predictions(FILE *out, const struct mc_fitpage *p)
 	const struct mc_fitpredict *f = p->predict;
 	struct mc_text_table *t = mc_text_table_new(6, 1);
 	static const char *const head[] = {"", "batch", "tokens", "this ms", "other ms", "ratio"};
+	bool beyond = false;
 
-	fprintf(out, "\n%s on %" PRId64 " GPUs; this: %s", f->shape.name, f->tensor_parallel, f->how[0]);
+	fprintf(out, "\n%s on %" PRId64 " GPU%s; this: %s", f->shape.name, f->tensor_parallel,
+		f->tensor_parallel == 1 ? "" : "s", f->how[0]);
 	if (p->other)
 		fprintf(out, "; other: %s", f->how[1]);
 	fputc('\n', out);
@@ -135,11 +137,13 @@ static void predictions(FILE *out, const struct mc_fitpage *p)
 		mc_text_cell(t, "%s", f->row[i].decode ? "decode" : "prefill");
 		mc_text_cell(t, "%" PRId64, f->row[i].batch);
 		mc_text_cell(t, "%" PRId64, f->row[i].tokens);
-		for (int side = 0; side < 2; side++)
+		for (int side = 0; side < 2; side++) {
+			beyond |= s[side] > 0 && f->row[i].outside[side];
 			if (s[side] > 0)
 				mc_text_cell(t, "%.3f%s", 1e3 * s[side], f->row[i].outside[side] ? "*" : " ");
 			else
 				mc_text_cell(t, "%s", "");
+		}
 		if (s[0] > 0 && s[1] > 0)
 			mc_text_cell(t, "%.2f", s[1] / s[0]);
 		else
@@ -147,6 +151,8 @@ static void predictions(FILE *out, const struct mc_fitpage *p)
 	}
 	mc_text_table_write(t, out);
 	mc_text_table_free(t);
+	if (beyond)
+		fputs("* partly beyond what was measured\n", out);
 }
 
 void mc_fitpage_text(FILE *out, const struct mc_fitpage *p)

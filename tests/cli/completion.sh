@@ -42,6 +42,10 @@ for key in conductor.policy conductor.admission conductor.length_predictor condu
 		sed 's/.*expected one of //; s/, /\n/g' | sed "s/^/$key=/" | sort >"$tap_dir/taken"
 	silent "values of $key" diff "$tap_dir/taken" "$tap_dir/offered"
 done
+offered mooncake calib '' | sed 's/ *$//' >"$tap_dir/offered"
+speaks "what can be measured" "disk" cat "$tap_dir/offered"
+offered mooncake calib disk --no >"$tap_dir/offered"
+silent "and its options" sh -c 'echo --no-write | diff - "$1"' sh "$tap_dir/offered"
 offered mooncake run x.json --set conductor.pol >"$tap_dir/offered"
 speaks "keys" "conductor.policy=" cat "$tap_dir/offered"
 tap_done
