@@ -11,6 +11,7 @@ export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 data=${MOONCAKE_DATA:?"set MOONCAKE_DATA to a folder with the published tables of operators in kernels/"}/kernels
+[ -d "$data" ] || { echo "run.sh: $data is no folder; MOONCAKE_DATA should have the published tables in kernels/" >&2; exit 2; }
 all=$(cd "$here/tables" && ls | sed 's/\.sh$//')
 tables=${tables:-$all}
 profiles=$here/../../calib/profiles

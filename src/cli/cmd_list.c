@@ -283,6 +283,12 @@ static int list_profiles(void)
 	char **names = mc_profile_list();
 	int rc = MC_OK;
 
+	if (!names || !*names)
+		fprintf(stderr,
+			"mooncake: no profiles in %s; MOONCAKE_PROFILE_DIR may name another folder "
+			"(calib/profiles "
+			"of the source)\n",
+			MC_PROFILE_DIR);
 	for (char **n = names; n && *n; n++) {
 		struct mc_profile p;
 		struct mc_err err = {0};
