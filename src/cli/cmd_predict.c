@@ -193,7 +193,7 @@ static void write_csv(const struct predict *p)
 	printf("prediction,part,kind,calls,outside,how,seconds,measured_seconds\n");
 	for (const struct prediction *d = p->done.at; d < p->done.at + p->done.n; d++) {
 		for (int i = 0; i < d->parts.n; i++) {
-			const struct mc_part *t = &d->parts.part[i];
+			const struct mc_compose_part *t = &d->parts.part[i];
 
 			printf("%s,%s,%s,%" PRId64 ",%" PRId64 ",%s,%.6g,\n", d->name, t->name,
 			       kinds[t->kind], t->calls, t->outside, mc_op_hows[t->how], t->seconds);
@@ -221,7 +221,7 @@ static json_t *json_of(const struct prediction *d)
 		json_object_set_new(o, key, json_real(d->parts.kind_s[k]));
 	}
 	for (int i = 0; i < d->parts.n; i++) {
-		const struct mc_part *t = &d->parts.part[i];
+		const struct mc_compose_part *t = &d->parts.part[i];
 
 		json_array_append_new(parts, json_pack("{s:s, s:s, s:I, s:I, s:s, s:f}", "part", t->name,
 						       "kind", kinds[t->kind], "calls", (json_int_t)t->calls,
@@ -244,7 +244,7 @@ static void write_json(const struct predict *p)
 }
 
 /* What is known of how far a part may be off, beyond how it was got. */
-static void part_note(const struct predict *p, const struct mc_part *part, char text[96])
+static void part_note(const struct predict *p, const struct mc_compose_part *part, char text[96])
 {
 	const struct mc_curve_error *e = &p->profile.operators.held_out[part->point.op][MC_LEFT_SHAPE];
 	bool guessed = part->how == MC_HOW_INTERPOLATED || part->how == MC_HOW_SCALED;
@@ -269,7 +269,7 @@ static void write_parts(const struct predict *p, const struct prediction *d)
 	for (int i = 0; i < 6; i++)
 		mc_text_cell(t, "%s", heads[i]);
 	for (int i = 0; i < d->parts.n; i++) {
-		const struct mc_part *part = &d->parts.part[i];
+		const struct mc_compose_part *part = &d->parts.part[i];
 
 		mc_text_cell(t, "  %s", part->name);
 		mc_text_cell(t, "%s", mc_text_grouped(part->calls, calls));

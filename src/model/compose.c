@@ -68,11 +68,11 @@ struct adding {
 };
 
 /* The next part's place. */
-static struct mc_part *next_part(struct adding *a, const char *name, enum mc_part_kind kind)
+static struct mc_compose_part *next_part(struct adding *a, const char *name, enum mc_part_kind kind)
 {
-	struct mc_part *part = &a->sum->part[a->at];
+	struct mc_compose_part *part = &a->sum->part[a->at];
 
-	assert(a->at < MC_PARTS);
+	assert(a->at < MC_COMPOSE_PARTS);
 	if (a->at++ == a->sum->n)
 		a->sum->n++;
 	part->name = name;
@@ -80,7 +80,7 @@ static struct mc_part *next_part(struct adding *a, const char *name, enum mc_par
 	return part;
 }
 
-static void add_seconds(struct adding *a, struct mc_part *part, double seconds)
+static void add_seconds(struct adding *a, struct mc_compose_part *part, double seconds)
 {
 	part->seconds += seconds;
 	a->sum->kind_s[part->kind] += seconds;
@@ -92,7 +92,7 @@ static void add(struct adding *a, const char *name, enum mc_op op, const int64_t
 {
 	const struct mc_operators *o = a->c->operators;
 	struct mc_op_point p = {.op = op};
-	struct mc_part *part;
+	struct mc_compose_part *part;
 	struct mc_op_time t;
 
 	for (int d = 0; d < MC_DIMS; d++)
@@ -116,7 +116,7 @@ static void add(struct adding *a, const char *name, enum mc_op op, const int64_t
 
 /* Gaps after a->calls sums of sum_s each, in the place that was kept for them. What is in *sum of this
  * iteration stays above its floor. */
-static void add_gap(struct adding *a, struct mc_part *part, const struct mc_gap *g, double sum_s)
+static void add_gap(struct adding *a, struct mc_compose_part *part, const struct mc_gap *g, double sum_s)
 {
 	double s = (double)a->calls * mc_gap_s(g, (double)a->rows, sum_s);
 	double least = a->sum->floor_s - a->before_floor_s - (a->sum->seconds - a->before_s);
@@ -178,7 +178,7 @@ static void add_layers(struct adding *a, const struct mc_iteration *i, int64_t l
 		    DIMS(t, rows * s->hidden * (int64_t)a->c->operators->element_bytes));
 	a->calls = layers;
 	if (!a->rc && gap) {
-		struct mc_part *part = next_part(a, "layer_gap", MC_PART_GAP);
+		struct mc_compose_part *part = next_part(a, "layer_gap", MC_PART_GAP);
 
 		part->point = whole(MC_OP_LAYER, i);
 		add_gap(a, part, gap, (a->sum->seconds - before_s) / (double)layers);
@@ -213,7 +213,7 @@ int mc_compose_add(const struct mc_compose *c, const struct mc_iteration *i, str
 	struct adding a = begin(c, i, sum, err);
 	const struct mc_shape *s = &c->shape;
 	const struct mc_gap *gap = c->gaps ? gap_of(&c->gaps->step, a.phase) : NULL;
-	struct mc_part *part = NULL;
+	struct mc_compose_part *part = NULL;
 	int64_t t = c->tensor_parallel;
 
 	add(&a, "embedding", MC_OP_EMBED, DIMS(a.rows, s->hidden));

@@ -33,7 +33,7 @@
 #include "hw/optime.h"
 #include "model/shape.h"
 
-#define MC_PARTS 20
+#define MC_COMPOSE_PARTS 20
 
 struct mc_compose {
 	const struct mc_operators *operators; /* borrowed */
@@ -53,7 +53,7 @@ struct mc_iteration {
 enum mc_part_kind { MC_PART_OPERATOR, MC_PART_COLLECTIVE, MC_PART_HOST, MC_PART_GAP, MC_PART_KINDS };
 
 /* One line of the sum above. */
-struct mc_part {
+struct mc_compose_part {
 	const char *name;
 	enum mc_part_kind kind;
 	struct mc_op_point point; /* of the last iteration */
@@ -63,7 +63,7 @@ struct mc_part {
 };
 
 struct mc_parts {
-	struct mc_part part[MC_PARTS];
+	struct mc_compose_part part[MC_COMPOSE_PARTS];
 	int n;
 	int64_t iterations;
 	double seconds; /* of all parts */

@@ -18,13 +18,13 @@
 
 struct building {
 	const struct mc_compose *compose;
-	struct mc_part attention[MC_PHASES]; /* of a pass, any */
-	double factor[MC_PHASES];            /* what a second of it adds to a pass */
+	struct mc_compose_part attention[MC_PHASES]; /* of a pass, any */
+	double factor[MC_PHASES];                    /* what a second of it adds to a pass */
 	int rc;
 	struct mc_err *err;
 };
 
-static const struct mc_part *attention_part(const struct mc_parts *sum)
+static const struct mc_compose_part *attention_part(const struct mc_parts *sum)
 {
 	for (int i = 0; i < sum->n; i++)
 		if (sum->part[i].point.op == MC_OP_ATTENTION_PREFILL ||
@@ -35,7 +35,7 @@ static const struct mc_part *attention_part(const struct mc_parts *sum)
 }
 
 /* Seconds of a pass; *attention, unless NULL: that part of it. */
-static double add(struct building *b, struct mc_iteration i, struct mc_part *attention)
+static double add(struct building *b, struct mc_iteration i, struct mc_compose_part *attention)
 {
 	struct mc_parts sum = {0};
 

@@ -1,5 +1,6 @@
 #include "out/chart.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@
 static double share(const struct mc_chart_axis *a, double v)
 {
 	if (a->log)
-		return log(v > a->low ? v / a->low : 1) / log(a->high / a->low);
+		return (log(fmax(v, a->low)) - log(a->low)) / (log(a->high) - log(a->low));
 	return (v - a->low) / (a->high - a->low);
 }
 
@@ -41,11 +42,10 @@ static void widen(struct mc_chart_axis *a)
 		a->high = 10;
 	}
 	if (a->log) {
-		double room = pow(a->high / a->low, 0.03);
+		double room = fmax(1.05, exp(0.03 * (log(a->high) - log(a->low))));
 
-		room = room > 1.05 ? room : 1.05;
-		a->low /= room;
-		a->high *= room;
+		a->low = fmax(a->low / room, DBL_MIN);
+		a->high = fmin(a->high * room, DBL_MAX);
 	} else if (a->low == a->high) {
 		a->high = a->low + 1;
 	}

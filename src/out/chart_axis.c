@@ -37,7 +37,7 @@ static size_t linear_ticks(const struct mc_chart_axis *a, double tick[12])
 size_t mc_chart_ticks(const struct mc_chart_axis *a, double tick[12])
 {
 	static const double few[] = {1}, some[] = {1, 3}, many[] = {1, 2, 5};
-	double decades = a->log ? log10(a->high / a->low) : 0;
+	double decades = a->log ? log10(a->high) - log10(a->low) : 0;
 	const double *m = decades <= 2 ? many : decades <= 3.2 ? some : few;
 	size_t per = decades <= 2 ? 3 : decades <= 3.2 ? 2 : 1, n = 0;
 	int stride = decades > 6 ? (int)ceil(decades / 6) : 1;

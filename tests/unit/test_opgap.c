@@ -282,7 +282,7 @@ START_TEST(what_has_no_sum_is_told)
 }
 END_TEST
 
-static double part_s(const struct mc_parts *p, const char *name, const struct mc_part **part)
+static double part_s(const struct mc_parts *p, const char *name, const struct mc_compose_part **part)
 {
 	for (int i = 0; i < p->n; i++)
 		if (!strcmp(p->part[i].name, name)) {
@@ -299,7 +299,7 @@ START_TEST(gaps_carry_over)
 	json_t *section = operators_of_shape();
 	struct mc_gaps both[2] = {planted, planted};
 	struct mc_shape shape = shape_of(SHAPE);
-	const struct mc_part *part;
+	const struct mc_compose_part *part;
 	struct mc_operators o;
 	struct mc_compose c;
 	struct mc_parts sum = {0};
@@ -334,7 +334,7 @@ START_TEST(nothing_is_faster_than_the_hardware)
 	struct mc_gaps g = planted;
 	struct mc_shape shape = shape_of(SHAPE);
 	struct mc_prompts prompts = {.tokens = 1500, .cached = 100, .chunk = 512, .seqs = 2};
-	const struct mc_part *part;
+	const struct mc_compose_part *part;
 	struct mc_operators o;
 	struct mc_compose c;
 	struct mc_parts sum;
