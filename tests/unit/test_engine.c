@@ -237,6 +237,7 @@ START_TEST(peer_restarts)
 	struct pair p = {.want = world_want()};
 	struct mc_request r;
 	struct mc_batch_status s;
+	struct mc_err err = {0};
 	char address[MC_ENGINE_ADDRESS];
 	uint32_t again;
 	uint64_t batch;
@@ -253,9 +254,14 @@ START_TEST(peer_restarts)
 	p.b = world_open(&p.want_b, &fake_transport, two_b);
 	ck_assert_int_eq(mc_engine_register(p.b, &p.remote.m, BOTH, NULL), 0);
 	usleep(30000);
-	s = world_do(p.a, &r, 1);
-	ck_assert_int_eq(s.state, MC_BATCH_FAILED);
-	ck_assert_msg(strstr(s.err.text, "has restarted") != NULL, "%s", s.err.text);
+	/* What is left of the first batch may have found out already: then there is no second one. */
+	if (!mc_engine_submit(p.a, &r, 1, &batch, &err)) {
+		ck_assert_int_eq(mc_engine_wait(p.a, batch, 20000 * MS, &s, NULL), 0);
+		ck_assert_int_eq(mc_engine_free(p.a, batch, NULL), 0);
+		ck_assert_int_eq(s.state, MC_BATCH_FAILED);
+		err = s.err;
+	}
+	ck_assert_msg(strstr(err.text, "has restarted") != NULL, "%s", err.text);
 	ck_assert_int_eq(mc_engine_submit(p.a, &r, 1, &batch, NULL), MC_USAGE);
 	ck_assert_int_eq(mc_engine_refresh(p.a, p.peer, NULL), MC_FAIL);
 	ck_assert_int_eq(mc_engine_connect(p.a, address, &again, NULL), 0);
