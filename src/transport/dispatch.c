@@ -350,6 +350,7 @@ void mc_dispatch_wake(void *engine)
 	struct mc_engine *e = engine;
 
 	pthread_mutex_lock(&e->lock);
-	mc_dispatch(e);
+	if (!e->shut)
+		mc_dispatch(e);
 	pthread_mutex_unlock(&e->lock);
 }

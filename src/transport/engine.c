@@ -198,6 +198,10 @@ void mc_engine_close(struct mc_engine *e)
 		for (size_t i = 0; i < e->ports; i++)
 			if (m->key[i])
 				e->side[i].t->memory_unregister(e->side[i].port, m->key[i], NULL);
+	/* A port that is still open may wake us, who would look at one that isn't. */
+	pthread_mutex_lock(&e->lock);
+	e->shut = true;
+	pthread_mutex_unlock(&e->lock);
 	for (size_t i = 0; i < e->ports; i++)
 		e->side[i].t->port_close(e->side[i].port);
 	free_all(e);

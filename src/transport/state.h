@@ -161,6 +161,7 @@ struct mc_engine {
 	} batch; /* by the low 32 bits of the id */
 	uint64_t batches;
 	bool closing;
+	bool shut; /* ports are being closed, one after the other: nobody looks at them any more */
 	pthread_t keeper, worker[MC_JOB_THREADS];
 	size_t workers;
 	bool kept;
