@@ -312,11 +312,8 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 		return rc;
 	compare_device(c, profile);
 	rc = measure(c, err);
-	if (!rc && mc_calib_stop) {
-		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
-			c->session.all.n);
-		return MC_CALIB_INTERRUPTED;
-	}
+	if (!rc && mc_calib_stop)
+		return mc_calib_compute_stopped(c);
 	if (!rc && c->flagged == c->measured)
 		rc = mc_err_set(err, MC_FAIL, "all %zu steps were disturbed by others on this machine",
 				c->measured);
@@ -337,8 +334,7 @@ static int run(void *options_, char **operands, struct mc_err *err)
 
 	if (rc)
 		return rc;
-	c.backend = mc_backend_find("cpu", err);
-	rc = c.backend ? mc_calib_compute_init(&c, err) : MC_USAGE;
+	rc = mc_calib_compute_init(&c, "cpu", err);
 	if (!rc)
 		rc = mc_calib_compute_open(&c, err);
 	if (rc)

@@ -92,8 +92,7 @@ static int run(void *options_, char **operands, struct mc_err *err)
 	int rc;
 
 	(void)operands;
-	c.backend = mc_backend_find("cpu", err);
-	rc = c.backend ? mc_calib_compute_init(&c, err) : MC_USAGE;
+	rc = mc_calib_compute_init(&c, "cpu", err);
 	if (!rc)
 		rc = mc_calib_compute_open(&c, err);
 	if (rc)

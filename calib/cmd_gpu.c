@@ -139,8 +139,7 @@ static int run(void *options_, char **operands, struct mc_err *err)
 	(void)operands;
 	if (c.o->common.output && !c.o->common.hardware)
 		return mc_err_set(err, MC_USAGE, "gpu: --output wants --hardware, a profile of the node");
-	c.backend = mc_backend_find("cuda", err);
-	rc = c.backend ? mc_calib_compute_init(&c, err) : MC_USAGE;
+	rc = mc_calib_compute_init(&c, "cuda", err);
 	if (!rc)
 		rc = want_share(&c, err);
 	if (!rc)

@@ -49,11 +49,13 @@ static int least(int64_t a, int64_t b)
 	return (int)(a < b ? a : b);
 }
 
-int mc_calib_compute_init(struct mc_calib_compute *c, struct mc_err *err)
+int mc_calib_compute_init(struct mc_calib_compute *c, const char *backend, struct mc_err *err)
 {
 	const struct mc_calib_compute_options *o = c->o;
-	int rc = resolve(c, err);
+	int rc;
 
+	c->backend = mc_backend_find(backend, err);
+	rc = c->backend ? resolve(c, err) : MC_USAGE;
 	if (rc)
 		return rc;
 	if (o->block_tokens % 16)
@@ -245,15 +247,18 @@ int mc_calib_compute_fit(const struct mc_calib_compute *c, const char *hardware,
 	return rc;
 }
 
+int mc_calib_compute_stopped(const struct mc_calib_compute *c)
+{
+	fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n", c->session.all.n);
+	return MC_CALIB_INTERRUPTED;
+}
+
 int mc_calib_compute_report(const struct mc_calib_compute *c)
 {
 	char *path;
 
-	if (mc_calib_stop) {
-		fprintf(stderr, "mooncake-calib: interrupted; the %zu samples so far are kept\n",
-			c->session.all.n);
-		return MC_CALIB_INTERRUPTED;
-	}
+	if (mc_calib_stop)
+		return mc_calib_compute_stopped(c);
 	path = mc_calib_compute_path(c, ".csv");
 	printf(
 	    "%s: %zu points measured in %.0f s, %zu flagged%s; %zu samples, of which %zu were there before\n",

@@ -89,8 +89,9 @@ struct mc_calib_compute {
 	bool drifted;
 };
 
-/* Shape and limits from the options; the caller may change c->want then, before it is opened. */
-int mc_calib_compute_init(struct mc_calib_compute *c, struct mc_err *err);
+/* Backend by its name, shape and limits from the options; the caller may change c->want then, before it is
+ * opened. */
+int mc_calib_compute_init(struct mc_calib_compute *c, const char *backend, struct mc_err *err);
 /* The model, and the session over DIR/PREFIX-NAME.csv. */
 int mc_calib_compute_open(struct mc_calib_compute *c, struct mc_err *err);
 void mc_calib_compute_close(struct mc_calib_compute *c);
@@ -108,6 +109,8 @@ json_t *mc_calib_compute_json(const struct mc_calib_compute *c);
  */
 int mc_calib_compute_fit(const struct mc_calib_compute *c, const char *hardware, struct mc_err *err);
 
+/* MC_CALIB_INTERRUPTED; what is kept is said. */
+int mc_calib_compute_stopped(const struct mc_calib_compute *c);
 /* What was measured, on stdout; the table. Returns 0, or MC_CALIB_INTERRUPTED and only says what is kept. */
 int mc_calib_compute_report(const struct mc_calib_compute *c);
 /* Of all points in the session: the sum of the operators beside layer and step, on stdout. */

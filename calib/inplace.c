@@ -169,36 +169,39 @@ static void timing_fini(struct timing *t)
 	mc_vec_fini(&t->host);
 }
 
-/* The first run, looked at; the last one must give the same. A long one has warmed up the rest. */
-static int first(const struct mc_calib_task *task, struct timing *t, struct mc_calib_goal *goal,
-		 struct mc_err *err)
+/* Prepare the step and repeat it: the first run is looked at, and the last one must give the same. A long
+ * first one has warmed up the rest. */
+static int measure(const struct mc_calib_task *task, const struct mc_calib_point *p,
+		   const struct mc_calib_goal *goal, struct mc_calib_result *result, struct mc_err *err)
 {
+	struct timing *t = task->arg;
+	struct mc_calib_goal after = *goal;
 	double seconds;
-	int rc = task->once(t, &seconds, err);
+	int rc;
 
+	*result = (struct mc_calib_result){0};
+	mc_calib_model_prepare(t->m, p, &t->step);
+	rc = task->once(t, &seconds, err);
+	if (!rc)
+		rc = mc_calib_model_verify(t->m, &t->result, false, err);
 	if (seconds > goal->warm_s)
-		goal->warm_s = 0;
-	return rc ? rc : mc_calib_model_verify(t->m, &t->result, false, err);
+		after.warm_s = 0;
+	if (!rc)
+		rc = mc_calib_measure(&after, task, result, err);
+	if (!rc && result->time.n)
+		rc = mc_calib_model_verify(t->m, &t->result, true, err);
+	return rc;
 }
 
 int mc_calib_model_step(struct mc_calib_model *m, const struct mc_calib_point *p,
 			const struct mc_calib_goal *goal, struct mc_calib_outcome *out, struct mc_err *err)
 {
-	struct mc_calib_result *result = &out->result;
 	struct timing t = {.m = m};
 	struct mc_calib_task task = {once, counts, &t};
-	struct mc_calib_goal after = *goal;
-	int rc;
+	int rc = measure(&task, p, goal, &out->result, err);
 
-	*result = (struct mc_calib_result){0};
-	mc_calib_model_prepare(m, p, &t.step);
-	rc = first(&task, &t, &after, err);
-	if (!rc)
-		rc = mc_calib_measure(&after, &task, result, err);
-	if (!rc && result->time.n)
-		rc = mc_calib_model_verify(m, &t.result, true, err);
-	if (!rc && result->time.n)
-		samples_of(&t, p, result, &out->samples);
+	if (!rc && out->result.time.n)
+		samples_of(&t, p, &out->result, &out->samples);
 	timing_fini(&t);
 	return rc;
 }
@@ -220,16 +223,8 @@ int mc_calib_model_whole(struct mc_calib_model *m, const struct mc_calib_point *
 {
 	struct timing t = {.m = m};
 	struct mc_calib_task task = {whole_once, NULL, &t};
-	struct mc_calib_goal after = *goal;
-	int rc;
+	int rc = measure(&task, p, goal, result, err);
 
-	*result = (struct mc_calib_result){0};
-	mc_calib_model_prepare(m, p, &t.step);
-	rc = first(&task, &t, &after, err);
-	if (!rc)
-		rc = mc_calib_measure(&after, &task, result, err);
-	if (!rc && result->time.n)
-		rc = mc_calib_model_verify(m, &t.result, true, err);
 	timing_fini(&t);
 	return rc;
 }

@@ -199,6 +199,30 @@ static void ignored_coupled(const struct mc_conf *conf, const struct mc_scenario
 		       "coupled nodes do both, move no KV and keep it in VRAM (cluster.coupled)", list);
 }
 
+/* Tiers of the KV pool that are not there. */
+static void ignored_pool(const struct mc_conf *conf, const struct mc_scenario *s,
+			 struct mc_ignored_list *list)
+{
+	if (s->kv.dram_bytes)
+		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
+	if (!strcmp(s->kv.ssd_write, "never")) {
+		static const char reason[] = "there is no SSD tier (kv.ssd_write)";
+
+		ignore(conf, "kv.ssd_tokens", reason, list);
+		ignore(conf, "kv.ssd_bytes", reason, list);
+		ignore(conf, "kv.ssd_staging_bytes", reason, list);
+		ignore(conf, "kv.ssd_read_bandwidth", reason, list);
+		ignore(conf, "kv.ssd_write_bandwidth", reason, list);
+		ignore(conf, "kv.ssd_evict", reason, list);
+	}
+	if (!strcmp(s->kv.pool, "off")) {
+		ignore(conf, "kv.ssd_write", "nothing is cached (kv.pool)", list);
+		ignore(conf, "kv.evict", "nothing is cached (kv.pool)", list);
+		ignore(conf, "kv.decode_share", "nothing is cached (kv.pool)", list);
+		ignore(conf, "kv.write_back", "nothing is cached (kv.pool)", list);
+	}
+}
+
 void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, const struct mc_cost *cost,
 		       struct mc_ignored_list *list)
 {
@@ -223,24 +247,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 	ignored_faults(conf, s, list);
 	ignored_roles(conf, s, list);
 	ignored_clients(conf, s, list);
-	if (s->kv.dram_bytes)
-		ignore(conf, "kv.dram_tokens", "kv.dram_bytes says how large a pool is", list);
-	if (!strcmp(s->kv.ssd_write, "never")) {
-		static const char reason[] = "there is no SSD tier (kv.ssd_write)";
-
-		ignore(conf, "kv.ssd_tokens", reason, list);
-		ignore(conf, "kv.ssd_bytes", reason, list);
-		ignore(conf, "kv.ssd_staging_bytes", reason, list);
-		ignore(conf, "kv.ssd_read_bandwidth", reason, list);
-		ignore(conf, "kv.ssd_write_bandwidth", reason, list);
-		ignore(conf, "kv.ssd_evict", reason, list);
-	}
-	if (!strcmp(s->kv.pool, "off")) {
-		ignore(conf, "kv.ssd_write", "nothing is cached (kv.pool)", list);
-		ignore(conf, "kv.evict", "nothing is cached (kv.pool)", list);
-		ignore(conf, "kv.decode_share", "nothing is cached (kv.pool)", list);
-		ignore(conf, "kv.write_back", "nothing is cached (kv.pool)", list);
-	}
+	ignored_pool(conf, s, list);
 	if (!s->conductor.replicas || !strcmp(s->kv.pool, "off") || !strcmp(s->kv.pool, "local")) {
 		const char *reason = s->conductor.replicas
 					 ? "no node may have what another sent (kv.pool)"

@@ -181,4 +181,36 @@ static inline void world_apply(const struct mc_request *r, struct world_memory *
 		memcpy(o, l, r->bytes);
 }
 
+/* Two engines that know each other, with memory. */
+enum { BOTH = MC_ACCESS_READ | MC_ACCESS_WRITE };
+
+struct pair {
+	struct mc_engine_want want, want_b;
+	struct mc_engine *a, *b;
+	uint32_t peer;
+	struct world_memory local, remote;
+};
+
+/* Both are open; shared: the remote memory is one that other processes can map. */
+static inline void pair_meet(struct pair *p, size_t bytes, bool shared)
+{
+	world_alloc(&p->local, bytes, "cpu:0", false);
+	world_alloc(&p->remote, bytes, "cpu:0", shared);
+	world_fill(&p->local, 1);
+	world_fill(&p->remote, 2);
+	ck_assert_int_eq(mc_engine_register(p->a, &p->local.m, 0, NULL), 0);
+	ck_assert_int_eq(mc_engine_register(p->b, &p->remote.m, BOTH, NULL), 0);
+	ck_assert_int_eq(mc_engine_connect(p->a, mc_engine_address(p->b), &p->peer, NULL), 0);
+}
+
+static inline void pair_close(struct pair *p)
+{
+	world_check(&p->local);
+	world_check(&p->remote);
+	mc_engine_close(p->a);
+	mc_engine_close(p->b);
+	world_free(&p->local);
+	world_free(&p->remote);
+}
+
 #endif

@@ -6,17 +6,10 @@
 #include "engine_world.h"
 #include "unit.h"
 
-enum { BYTES = 1 << 20, REQUESTS = 64, BOTH = MC_ACCESS_READ | MC_ACCESS_WRITE };
+enum { BYTES = 1 << 20, REQUESTS = 64 };
 
 static const char *const port[] = {"", NULL};
 static const char *const two_ports[] = {"127.0.0.1", "127.0.0.1", NULL};
-
-struct pair {
-	struct mc_engine_want want;
-	struct mc_engine *a, *b;
-	uint32_t peer;
-	struct world_memory local, remote;
-};
 
 static void pair_open(struct pair *p, const struct mc_transport *t, const char *const *names)
 {
@@ -26,23 +19,7 @@ static void pair_open(struct pair *p, const struct mc_transport *t, const char *
 	p->want.batch_timeout_ns = 15000 * MS;
 	p->a = world_open(&p->want, t, names);
 	p->b = world_open(&p->want, t, names);
-	world_alloc(&p->local, BYTES, "cpu:0", false);
-	world_alloc(&p->remote, BYTES, "cpu:0", true);
-	world_fill(&p->local, 1);
-	world_fill(&p->remote, 2);
-	ck_assert_int_eq(mc_engine_register(p->a, &p->local.m, 0, NULL), 0);
-	ck_assert_int_eq(mc_engine_register(p->b, &p->remote.m, BOTH, NULL), 0);
-	ck_assert_int_eq(mc_engine_connect(p->a, mc_engine_address(p->b), &p->peer, NULL), 0);
-}
-
-static void pair_close(struct pair *p)
-{
-	world_check(&p->local);
-	world_check(&p->remote);
-	mc_engine_close(p->a);
-	mc_engine_close(p->b);
-	world_free(&p->local);
-	world_free(&p->remote);
+	pair_meet(p, BYTES, true);
 }
 
 START_TEST(random_batches)
