@@ -21,11 +21,11 @@ static void batch_end(struct mc_engine *e, struct mc_batch *b)
 	b->state = b->failing ? MC_BATCH_FAILED : MC_BATCH_DONE;
 	TAILQ_REMOVE(&e->pending, b, next);
 	for (size_t i = 0; i < b->requests; i++)
-		b->part[i].local->uses--;
+		b->ends[i].local->uses--;
 	free(b->task);
-	free(b->part);
+	free(b->ends);
 	b->task = NULL;
-	b->part = NULL;
+	b->ends = NULL;
 	pthread_cond_broadcast(&e->ended);
 }
 
@@ -56,15 +56,15 @@ void mc_batch_fail(struct mc_engine *e, struct mc_batch *b, size_t request, cons
 
 		if (t->state != MC_TASK_WAITING)
 			continue;
-		TAILQ_REMOVE(&b->part[t->request].peer->queue, t, next);
+		TAILQ_REMOVE(&b->ends[t->request].peer->queue, t, next);
 		mc_batch_task_over(e, t);
 		if (last)
 			return; /* the tasks are gone */
 	}
 }
 
-/* The part of a request, or MC_USAGE. */
-static int check(struct mc_engine *e, const struct mc_request *r, struct mc_part *part, struct mc_err *err)
+/* Both ends of a request, or MC_USAGE. */
+static int check(struct mc_engine *e, const struct mc_request *r, struct mc_ends *ends, struct mc_err *err)
 {
 	const struct mc_segment_range *range;
 	struct mc_local *m;
@@ -73,10 +73,10 @@ static int check(struct mc_engine *e, const struct mc_request *r, struct mc_part
 		return mc_err_set(err, MC_USAGE, "a read or write of 1 byte or more is expected");
 	if (r->peer >= e->peer.n)
 		return mc_err_set(err, MC_USAGE, "there is no peer %u", r->peer);
-	part->peer = e->peer.at[r->peer];
-	if (part->peer->gone)
+	ends->peer = e->peer.at[r->peer];
+	if (ends->peer->gone)
 		return mc_err_set(err, MC_USAGE, "peer %s has restarted; expected to connect to it again",
-				  part->peer->address);
+				  ends->peer->address);
 	TAILQ_FOREACH (m, &e->locals, next) {
 		size_t into = (size_t)((uintptr_t)r->local - (uintptr_t)m->m.base);
 
@@ -85,15 +85,15 @@ static int check(struct mc_engine *e, const struct mc_request *r, struct mc_part
 	}
 	if (!m)
 		return mc_err_set(err, MC_USAGE, "the local memory is not registered");
-	part->local = m;
-	part->life = part->peer->seg->life;
-	range = mc_segment_find(part->peer->seg, r->remote, r->bytes);
+	ends->local = m;
+	ends->life = ends->peer->seg->life;
+	range = mc_segment_find(ends->peer->seg, r->remote, r->bytes);
 	if (!range)
 		return mc_err_set(err, MC_USAGE, "peer %s has not registered that memory",
-				  part->peer->address);
+				  ends->peer->address);
 	if (!(range->access & (r->op == MC_OP_READ ? MC_ACCESS_READ : MC_ACCESS_WRITE)))
 		return mc_err_set(err, MC_USAGE, "peer %s does not let that memory be %s",
-				  part->peer->address, r->op == MC_OP_READ ? "read" : "written");
+				  ends->peer->address, r->op == MC_OP_READ ? "read" : "written");
 	return 0;
 }
 
@@ -125,9 +125,9 @@ static void enter(struct mc_engine *e, struct mc_batch *b)
 	b->deadline = mc_clock_ns() + e->want.batch_timeout_ns;
 	TAILQ_INSERT_TAIL(&e->pending, b, next);
 	for (size_t i = 0; i < b->requests; i++)
-		b->part[i].local->uses++;
+		b->ends[i].local->uses++;
 	for (size_t i = 0; i < b->tasks; i++)
-		mc_dispatch_queue(e, b->part[b->task[i].request].peer, &b->task[i]);
+		mc_dispatch_queue(e, b->ends[b->task[i].request].peer, &b->task[i]);
 	pthread_cond_signal(&e->tick);
 }
 
@@ -162,7 +162,7 @@ int mc_engine_submit(struct mc_engine *e, const struct mc_request *r, size_t n, 
 		free(b);
 		return rc;
 	}
-	b->part = mc_xcalloc(n, sizeof *b->part);
+	b->ends = mc_xcalloc(n, sizeof *b->ends);
 	b->task = next = mc_xcalloc(b->tasks + 1, sizeof *b->task);
 	for (size_t i = 0; i < n; i++)
 		cut(b, &r[i], (uint32_t)i, e->want.slice_bytes, &next);
@@ -170,12 +170,12 @@ int mc_engine_submit(struct mc_engine *e, const struct mc_request *r, size_t n, 
 	if (e->closing)
 		rc = mc_err_set(err, MC_USAGE, "the engine is closing");
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = check(e, &r[i], &b->part[i], err);
+		rc = check(e, &r[i], &b->ends[i], err);
 		if (rc && n > 1)
 			mc_err_at(err, NULL, (long)i + 1, 0, "request");
 	}
 	if (rc) {
-		free(b->part);
+		free(b->ends);
 		free(b->task);
 		free(b);
 	} else {

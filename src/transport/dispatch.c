@@ -43,12 +43,12 @@ static unsigned tier_of(const struct mc_side *side, unsigned rank, const struct 
 static void look(struct mc_engine *e, struct mc_task *t, const struct mc_segment_range *range, int64_t now,
 		 struct choice *c)
 {
-	const struct mc_part *part = &t->batch->part[t->request];
-	struct mc_peer *p = part->peer;
+	const struct mc_ends *ends = &t->batch->ends[t->request];
+	struct mc_peer *p = ends->peer;
 
 	*c = (struct choice){.tier = UINT_MAX};
 	for (size_t l = 0; l < e->ports; l++) {
-		if (!part->local->key[l] || part->local->rank[l] == MC_RANK_NONE)
+		if (!ends->local->key[l] || ends->local->rank[l] == MC_RANK_NONE)
 			continue;
 		for (size_t r = 0; r < p->seg->ports; r++) {
 			struct mc_path *path = mc_peer_path(p, l, r);
@@ -62,7 +62,7 @@ static void look(struct mc_engine *e, struct mc_task *t, const struct mc_segment
 			if (!e->side[l].up || now < path->retry_at ||
 			    (k && k->state == MC_LINK_CLOSING && k->lost))
 				continue;
-			tier = tier_of(&e->side[l], (unsigned)part->local->rank[l] + range->at[r].rank, path);
+			tier = tier_of(&e->side[l], (unsigned)ends->local->rank[l] + range->at[r].rank, path);
 			if (tier > c->tier)
 				continue;
 			if (tier < c->tier) {
@@ -84,11 +84,11 @@ static void look(struct mc_engine *e, struct mc_task *t, const struct mc_segment
 static void connect_tier(struct mc_engine *e, struct mc_task *t, const struct mc_segment_range *range,
 			 int64_t now, const struct choice *c)
 {
-	const struct mc_part *part = &t->batch->part[t->request];
-	struct mc_peer *p = part->peer;
+	const struct mc_ends *ends = &t->batch->ends[t->request];
+	struct mc_peer *p = ends->peer;
 
 	for (size_t l = 0; l < e->ports; l++) {
-		if (!part->local->key[l] || part->local->rank[l] == MC_RANK_NONE || !e->side[l].up)
+		if (!ends->local->key[l] || ends->local->rank[l] == MC_RANK_NONE || !e->side[l].up)
 			continue;
 		for (size_t r = 0; r < p->seg->ports; r++) {
 			struct mc_path *path = mc_peer_path(p, l, r);
@@ -96,7 +96,7 @@ static void connect_tier(struct mc_engine *e, struct mc_task *t, const struct mc
 			if (path->link || !path->joined || !range->at[r].key ||
 			    range->at[r].rank == MC_RANK_NONE || now < path->retry_at)
 				continue;
-			if (tier_of(&e->side[l], (unsigned)part->local->rank[l] + range->at[r].rank, path) ==
+			if (tier_of(&e->side[l], (unsigned)ends->local->rank[l] + range->at[r].rank, path) ==
 			    c->tier)
 				mc_pool_connect(e, p, l, r, !c->ready);
 		}
@@ -107,13 +107,13 @@ static void connect_tier(struct mc_engine *e, struct mc_task *t, const struct mc
 static const struct mc_segment_range *range_of(struct mc_engine *e, struct mc_task *t)
 {
 	struct mc_batch *b = t->batch;
-	const struct mc_part *part = &b->part[t->request];
-	const struct mc_peer *p = part->peer;
+	const struct mc_ends *ends = &b->ends[t->request];
+	const struct mc_peer *p = ends->peer;
 	unsigned access = t->s.op == MC_OP_READ ? MC_ACCESS_READ : MC_ACCESS_WRITE;
 	const struct mc_segment_range *range = NULL;
 	struct mc_err why = {0};
 
-	if (part->life != p->seg->life) {
+	if (ends->life != p->seg->life) {
 		mc_err_set(&why, MC_FAIL, "peer %s has restarted", p->address);
 	} else {
 		range = mc_segment_find(p->seg, t->s.remote, t->s.bytes);
@@ -131,8 +131,8 @@ static const struct mc_segment_range *range_of(struct mc_engine *e, struct mc_ta
 /* Nothing can be sent now, nor soon: the batch has failed. */
 static bool give_up(struct mc_engine *e, struct mc_task *t, int64_t now, const struct choice *c)
 {
-	const struct mc_part *part = &t->batch->part[t->request];
-	const struct mc_peer *p = part->peer;
+	const struct mc_ends *ends = &t->batch->ends[t->request];
+	const struct mc_peer *p = ends->peer;
 	struct mc_err why = {0};
 
 	if (!c->paths)
@@ -156,11 +156,11 @@ static bool give_up(struct mc_engine *e, struct mc_task *t, int64_t now, const s
 static void hand_over(struct mc_engine *e, struct mc_task *t, const struct mc_segment_range *range,
 		      struct mc_link *k, int64_t now)
 {
-	const struct mc_part *part = &t->batch->part[t->request];
+	const struct mc_ends *ends = &t->batch->ends[t->request];
 	struct mc_slice *s = &t->s;
 
-	TAILQ_REMOVE(&part->peer->queue, t, next);
-	s->local_key = part->local->key[k->local];
+	TAILQ_REMOVE(&ends->peer->queue, t, next);
+	s->local_key = ends->local->key[k->local];
 	s->remote_key = range->at[k->remote].key;
 	t->state = MC_TASK_POSTED;
 	t->posted = now;
@@ -245,7 +245,7 @@ static bool send_queue(struct mc_engine *e, struct mc_peer *p, int64_t now)
 static void refused(struct mc_engine *e, struct mc_task *t, const struct mc_completion *c)
 {
 	struct mc_batch *b = t->batch;
-	struct mc_peer *p = b->part[t->request].peer;
+	struct mc_peer *p = b->ends[t->request].peer;
 	struct mc_err why = {0};
 
 	if (b->failing) {

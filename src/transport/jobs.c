@@ -78,7 +78,7 @@ static void expire(struct mc_engine *e, struct mc_batch *b)
 
 	b->doomed = true;
 	mc_err_set(&why, MC_FAIL, "not done in time: %zu of %zu slices are left%s%.200s", b->left, b->tasks,
-		   b->part[0].peer->why.rc ? "; what failed last: " : "", b->part[0].peer->why.text);
+		   b->ends[0].peer->why.rc ? "; what failed last: " : "", b->ends[0].peer->why.text);
 	/* What is on its way is torn down with its endpoint: its memory is free when that is done. */
 	for (size_t i = 0; i < b->tasks; i++)
 		if (b->task[i].state == MC_TASK_POSTED)

@@ -50,7 +50,8 @@ struct mc_task {
 };
 TAILQ_HEAD(mc_tasks, mc_task);
 
-struct mc_part {
+/* Where a request goes from and to. */
+struct mc_ends {
 	struct mc_peer *peer;
 	struct mc_local *local;
 	uint64_t life; /* of the peer, at submit */
@@ -67,7 +68,7 @@ struct mc_batch {
 	uint64_t bytes, total;
 	size_t request; /* the one that failed */
 	struct mc_err err;
-	struct mc_part *part;
+	struct mc_ends *ends;
 	struct mc_task *task;
 };
 

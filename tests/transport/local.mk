@@ -1,6 +1,7 @@
 # The verbs transport on a libibverbs that does what the tests say, linked in its place.
 EXTRA_LIBRARIES += libmcfakeverbs.a
 libmcfakeverbs_a_SOURCES = %D%/fakeverbs.c %D%/fakeverbs.h %D%/fakeverbs_objects.c %D%/fakeverbs_state.h %D%/verbs_world.h
+EXTRA_DIST += %D%/matrix.h
 CLEANFILES += libmcfakeverbs.a
 VERBS_TESTS = \
 	%D%/test_verbs \
