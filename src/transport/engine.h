@@ -89,7 +89,7 @@ int mc_engine_connect(struct mc_engine *e, const char *address, uint32_t *peer, 
 int mc_engine_refresh(struct mc_engine *e, uint32_t peer, struct mc_err *err);
 
 /* A range of a peer's memory. */
-struct mc_range {
+struct mc_engine_range {
 	uint64_t base; /* address in the peer */
 	uint64_t bytes;
 	unsigned access; /* MC_ACCESS_... */
@@ -97,10 +97,10 @@ struct mc_range {
 };
 
 /* Up to n of its ranges by address; returns how many there are. */
-size_t mc_engine_ranges(struct mc_engine *e, uint32_t peer, struct mc_range *out, size_t n);
+size_t mc_engine_ranges(struct mc_engine *e, uint32_t peer, struct mc_engine_range *out, size_t n);
 
 struct mc_request {
-	enum mc_op op;
+	enum mc_direction op;
 	uint32_t peer;
 	void *local;     /* within one registered memory */
 	uint64_t remote; /* within one range of the peer, that lets op be done */

@@ -246,7 +246,7 @@ int mc_engine_refresh(struct mc_engine *e, uint32_t peer, struct mc_err *err)
 	return rc;
 }
 
-size_t mc_engine_ranges(struct mc_engine *e, uint32_t peer, struct mc_range *out, size_t n)
+size_t mc_engine_ranges(struct mc_engine *e, uint32_t peer, struct mc_engine_range *out, size_t n)
 {
 	size_t ranges = 0;
 
@@ -258,7 +258,8 @@ size_t mc_engine_ranges(struct mc_engine *e, uint32_t peer, struct mc_range *out
 		for (size_t i = 0; i < ranges && i < n; i++) {
 			const struct mc_segment_range *r = &s->range[i];
 
-			out[i] = (struct mc_range){.base = r->base, .bytes = r->bytes, .access = r->access};
+			out[i] =
+			    (struct mc_engine_range){.base = r->base, .bytes = r->bytes, .access = r->access};
 			memcpy(out[i].place, r->place, sizeof out[i].place);
 		}
 	}

@@ -35,7 +35,7 @@
 struct mc_port;
 struct mc_endpoint;
 
-enum mc_op {
+enum mc_direction {
 	MC_OP_READ,  /* peer's memory to local */
 	MC_OP_WRITE, /* local memory to the peer's */
 };
@@ -62,7 +62,7 @@ struct mc_port_want {
 /* One operation. It stays as it is, and the caller's, until its completion was polled or its endpoint was
  * disconnected. */
 struct mc_slice {
-	enum mc_op op;
+	enum mc_direction op;
 	uint32_t bytes; /* 1 .. limits.slice_bytes */
 	uint8_t *local;
 	uint64_t local_key; /* of the memory that holds local, at this port */

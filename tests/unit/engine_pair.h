@@ -15,7 +15,7 @@ static inline void pair_open(struct pair *p, const char *const *names_a, const c
 	pair_meet(p, BYTES, false);
 }
 
-static inline void must(struct pair *p, enum mc_op op)
+static inline void must(struct pair *p, enum mc_direction op)
 {
 	struct mc_request r = world_request(op, p->peer, &p->local, &p->remote);
 

@@ -109,7 +109,8 @@ static inline void world_free(struct world_memory *w)
 	free(w->model);
 }
 
-static inline struct mc_request world_request(enum mc_op op, uint32_t peer, const struct world_memory *local,
+static inline struct mc_request world_request(enum mc_direction op, uint32_t peer,
+					      const struct world_memory *local,
 					      const struct world_memory *remote)
 {
 	return (struct mc_request){.op = op,

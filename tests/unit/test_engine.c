@@ -10,7 +10,7 @@ static const char *const two_a[] = {"a0", "a1", NULL}, *const two_b[] = {"b0", "
 START_TEST(moves)
 {
 	struct pair p = {.want = world_want()};
-	struct mc_range range[2];
+	struct mc_engine_range range[2];
 	struct mc_engine_stats s;
 
 	fake_start(1);
