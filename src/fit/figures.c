@@ -14,7 +14,7 @@ static const int digits = 4;
 bool mc_fit_figures_op(enum mc_op op)
 {
 	return op == MC_OP_DISK_READ || op == MC_OP_DISK_WRITE ||
-	       (op >= MC_OP_COPY_H2D && op <= MC_OP_COPY_HOST);
+	       (op >= MC_OP_COPY_H2D && op <= MC_OP_COPY_HOST) || mc_op_is_net(op);
 }
 
 static void found(struct mc_fit_figures *g, enum mc_figure f, const struct mc_opsamples *s,

@@ -73,7 +73,7 @@ static void collect(struct mc_opfit *f, const struct mc_opsamples *s, const stru
 		const struct mc_opsample *x = &s->at[i];
 		struct mc_opfit_total *t = &f->total[x->point.op];
 
-		if (x->point.op == MC_OP_LAYER || x->point.op == MC_OP_STEP)
+		if (x->point.op == MC_OP_LAYER || x->point.op == MC_OP_STEP || mc_op_is_net(x->point.op))
 			continue;
 		if (*x->flag)
 			t->flagged++;
@@ -110,7 +110,8 @@ static struct order *deal(const struct mc_opgrid_point *p, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		o[i] = (struct order){mc_hash_u64((uint64_t)p[i].point.op), i};
-		for (int d = 0; d < MC_DIMS; d++)
+		/* No curve has those after depth: they came later, and would change every deal. */
+		for (int d = 0; d <= MC_DIM_DEPTH; d++)
 			o[i].hash = mc_hash_pair(o[i].hash, (uint64_t)p[i].point.dim[d]);
 	}
 	qsort(o, n, sizeof *o, compare_order);

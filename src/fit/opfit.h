@@ -9,7 +9,8 @@
  * count: nobody knows beforehand that a point is one. Time or time over work between knots: what has the
  * lower sum of median and 95th percentile there, time where the other would fall between knots.
  *
- * Whole layers and iterations have no curves: they are held against the sum of the others (fit/opgap.h).
+ * Whole layers and iterations have no curves: they are held against the sum of the others (fit/opgap.h); nor
+ * have transfers between nodes (fit/netfit.h).
  */
 #ifndef MC_FIT_OPFIT_H
 #define MC_FIT_OPFIT_H

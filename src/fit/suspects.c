@@ -229,9 +229,10 @@ void mc_suspects_flag(struct mc_import *im, const struct mc_op_limits *l, double
 {
 	for (size_t i = 0; i < im->rows.n; i++)
 		flag_by_limits(&im->rows.at[i].s, l, element_bytes);
-	/* More ranks choose another algorithm, and more depth is what makes disks fast. */
-	for (int d = 0; d < MC_DIMS; d++)
-		if (d != MC_DIM_RANKS && d != MC_DIM_DEPTH)
+	/* More ranks choose another algorithm; more depth is what makes disks fast, larger slices and more
+	 * NICs what makes transfers so; several peers may be no slower than one. */
+	for (int d = 0; d < MC_DIM_DEPTH; d++)
+		if (d != MC_DIM_RANKS)
 			flag_along(im, d);
 	flag_companions(im);
 	memset(count, 0, MC_SUSPECTS * sizeof *count);

@@ -13,7 +13,7 @@
 
 double mc_op_work_s(const struct mc_op_point *p, const struct mc_op_limits *l, double element_bytes)
 {
-	static const struct mc_op_limits unknown = {1e15, 1e12, 1e12, 1e12, 1e12, 1e12};
+	static const struct mc_op_limits unknown = {1e15, 1e12, 1e12, 1e12, 1e12, 1e12, 1e12};
 	struct mc_op_limits only = *l;
 	double moved, done;
 

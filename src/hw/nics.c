@@ -66,6 +66,16 @@ void mc_profile_nics(const struct mc_profile *p, struct mc_nics *n)
 		n->bytes_per_s[i] *= p->net_efficiency;
 }
 
+double mc_profile_line_bytes_per_s(const struct mc_profile *p)
+{
+	double rate[MC_NICS_MAX], sum = 0;
+	int n = line_rates(p, rate, NULL);
+
+	for (int i = 0; i < n; i++)
+		sum += rate[i];
+	return sum;
+}
+
 double mc_nics_sum(const struct mc_nics *n)
 {
 	double sum = 0;

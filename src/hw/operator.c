@@ -1,9 +1,11 @@
 #include "hw/operator.h"
 
+#include <math.h>
 #include <string.h>
 
-const char *const mc_dim_names[MC_DIMS + 1] = {"rows",     "context",  "seqs",  "n",     "k",     "heads",
-					       "kv_heads", "head_dim", "ranks", "bytes", "depth", NULL};
+const char *const mc_dim_names[MC_DIMS + 1] = {"rows",  "context",  "seqs",     "n",     "k",
+					       "heads", "kv_heads", "head_dim", "ranks", "bytes",
+					       "depth", "slice",    "peers",    "nics",  NULL};
 
 const char *const mc_op_names[MC_OPS + 1] = {"gemm",
 					     "norm",
@@ -26,11 +28,15 @@ const char *const mc_op_names[MC_OPS + 1] = {"gemm",
 					     "layer",
 					     "step",
 					     "host_step",
+					     "net_read",
+					     "net_write",
+					     "net_both",
 					     NULL};
 
 #define D(x)  (1u << MC_DIM_##x)
 #define BATCH (D(ROWS) | D(CONTEXT) | D(SEQS))
 #define HEADS (D(HEADS) | D(KV_HEADS) | D(HEAD_DIM))
+#define NET   (D(BYTES) | D(DEPTH) | D(SLICE) | D(PEERS) | D(NICS))
 const unsigned mc_op_dims[MC_OPS] = {
     [MC_OP_GEMM] = D(ROWS) | D(N) | D(K),
     [MC_OP_NORM] = D(ROWS) | D(N),
@@ -53,6 +59,9 @@ const unsigned mc_op_dims[MC_OPS] = {
     [MC_OP_LAYER] = BATCH,
     [MC_OP_STEP] = BATCH,
     [MC_OP_HOST_STEP] = D(SEQS),
+    [MC_OP_NET_READ] = NET,
+    [MC_OP_NET_WRITE] = NET,
+    [MC_OP_NET_BOTH] = NET,
 };
 
 static int find(const char *const *names, const char *name)
@@ -130,6 +139,11 @@ double mc_op_bytes(const struct mc_op_point *p, double element_bytes)
 		return 2 * (DIM(RANKS) - 1) / DIM(RANKS) * DIM(BYTES);
 	case MC_OP_COPY_HOST:
 		return 2 * DIM(BYTES);
+	case MC_OP_NET_READ:
+	case MC_OP_NET_WRITE:
+		return DIM(PEERS) * DIM(DEPTH) * DIM(BYTES);
+	case MC_OP_NET_BOTH:
+		return DIM(PEERS) * ceil(DIM(DEPTH) / 2) * DIM(BYTES);
 	default:
 		return DIM(BYTES); /* 0 for layers and steps */
 	}
@@ -151,6 +165,10 @@ static double bandwidth(enum mc_op op, const struct mc_op_limits *l)
 		return l->disk_read_bytes_per_s;
 	case MC_OP_DISK_WRITE:
 		return l->disk_write_bytes_per_s;
+	case MC_OP_NET_READ:
+	case MC_OP_NET_WRITE:
+	case MC_OP_NET_BOTH:
+		return l->net_bytes_per_s;
 	case MC_OP_COPY_HOST:
 		return 0;
 	default:

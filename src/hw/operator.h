@@ -31,8 +31,19 @@ enum mc_op {
 	MC_OP_LAYER, /* a whole layer of the model: seqs sequences of rows new tokens after context ones */
 	MC_OP_STEP,  /* a whole iteration of the model: the same, with embedding and logits */
 	MC_OP_HOST_STEP, /* what the host does for an iteration of seqs sequences, while the device waits */
+	/* Between nodes: depth requests of bytes each under way to each of peers at once, cut into slices of
+	 * slice bytes, over nics ports of this end; seconds of one, from when it is submitted to its end. */
+	MC_OP_NET_READ,
+	MC_OP_NET_WRITE,
+	MC_OP_NET_BOTH, /* every second request reads, the others write: depth at least 2 */
 	MC_OPS,
 };
+
+/* Of transfers between nodes. */
+static inline bool mc_op_is_net(enum mc_op op)
+{
+	return op >= MC_OP_NET_READ && op <= MC_OP_NET_BOTH;
+}
 
 enum mc_dim {
 	MC_DIM_ROWS,
@@ -46,6 +57,9 @@ enum mc_dim {
 	MC_DIM_RANKS,
 	MC_DIM_BYTES,
 	MC_DIM_DEPTH,
+	MC_DIM_SLICE,
+	MC_DIM_PEERS,
+	MC_DIM_NICS,
 	MC_DIMS,
 };
 
@@ -71,13 +85,15 @@ struct mc_op_limits {
 	double link_bytes_per_s; /* between GPUs of a node, one direction */
 	double h2d_bytes_per_s;  /* of one GPU's bus, one direction */
 	double disk_read_bytes_per_s, disk_write_bytes_per_s;
+	double net_bytes_per_s; /* all NICs of a node at their line rates, one direction */
 };
 
 /*
  * Operations (2 for a multiply-add; attention: its two products; element-wise operators: 0) and bytes of
  * device memory (operands read once, results written once, element_bytes each; collectives and copies: bytes
- * over the link, disk: bytes). 0 for layers and steps, which a model's shape counts. Held against the exact
- * counts of kernels/work.h by tests/kernels.
+ * over the link, disk: bytes; between nodes: the bytes of all requests that are under way, one direction). 0
+ * for layers and steps, which a model's shape counts. Held against the exact counts of kernels/work.h by
+ * tests/kernels.
  */
 double mc_op_flops(const struct mc_op_point *p);
 double mc_op_bytes(const struct mc_op_point *p, double element_bytes);

@@ -16,6 +16,9 @@
 
 enum { COL_OP = 0, COL_DIM = 1, COL_SECONDS = COL_DIM + MC_DIMS, COL_SPREAD, COL_REPEATS, COL_FLAG, COLUMNS };
 
+/* Columns that came with 1.1: MC_DIM_SLICE and those after it. */
+enum { COL_NEW = COL_DIM + MC_DIM_SLICE, NEW_COLUMNS = COL_SECONDS - COL_NEW };
+
 static const char *column_name(int i)
 {
 	static const char *const last[] = {"seconds", "spread_ratio", "repeats", "flag"};
@@ -90,14 +93,19 @@ static int header_line(struct mc_opsamples *s, char *line, struct mc_err *err)
 	return MC_OK;
 }
 
-/* Cut a line at its commas into f, of which there must be as many as columns. */
-static int cut(char *line, char *f[COLUMNS], struct mc_err *err)
+/* Cut a line at its commas into f, of which there must be as many as columns; without those that came later
+ * (old) they are empty. */
+static int cut(char *line, char *f[COLUMNS], bool old, struct mc_err *err)
 {
-	int n = mc_str_fields(line, ',', f, COLUMNS);
+	int columns = old ? COLUMNS - NEW_COLUMNS : COLUMNS, n = mc_str_fields(line, ',', f, columns);
 
-	if (n > COLUMNS)
-		return mc_err_set(err, MC_USAGE, "has more than %d columns", COLUMNS);
-	return n == COLUMNS ? MC_OK : mc_err_set(err, MC_USAGE, "has %d columns; expected %d", n, COLUMNS);
+	if (n > columns)
+		return mc_err_set(err, MC_USAGE, "has more than %d columns", columns);
+	if (n < columns)
+		return mc_err_set(err, MC_USAGE, "has %d columns; expected %d", n, columns);
+	for (int i = COLUMNS - 1; old && i >= COL_NEW; i--)
+		f[i] = i >= COL_SECONDS ? f[i - NEW_COLUMNS] : line + strlen(line);
+	return MC_OK;
 }
 
 static int dimension(struct mc_op_point *p, int d, const char *text, struct mc_err *err)
@@ -142,11 +150,11 @@ static int measured(struct mc_opsample *p, char *f[COLUMNS], struct mc_err *err)
 	return MC_OK;
 }
 
-static int sample_line(struct mc_opsamples *s, char *line, long number, struct mc_err *err)
+static int sample_line(struct mc_opsamples *s, char *line, long number, bool old, struct mc_err *err)
 {
 	struct mc_opsample p = {.line = number};
 	char *f[COLUMNS];
-	int rc = cut(line, f, err);
+	int rc = cut(line, f, old, err);
 
 	if (rc)
 		return rc;
@@ -156,6 +164,8 @@ static int sample_line(struct mc_opsamples *s, char *line, long number, struct m
 				  f[COL_OP]);
 	for (int d = 0; d < MC_DIMS && !rc; d++)
 		rc = dimension(&p.point, d, f[COL_DIM + d], err);
+	if (!rc && p.point.op == MC_OP_NET_BOTH && p.point.dim[MC_DIM_DEPTH] < 2)
+		rc = mc_err_key(err, MC_USAGE, "depth", "is below 2; a request reads while another writes");
 	if (!rc)
 		rc = measured(&p, f, err);
 	if (!rc)
@@ -163,14 +173,16 @@ static int sample_line(struct mc_opsamples *s, char *line, long number, struct m
 	return rc;
 }
 
-static int names_line(char *line, struct mc_err *err)
+/* old: without the columns that came later. */
+static int names_line(char *line, bool *old, struct mc_err *err)
 {
 	char *f[COLUMNS];
 
-	if (cut(line, f, err))
+	*old = !strstr(line, column_name(COL_NEW));
+	if (cut(line, f, *old, err))
 		return err ? err->rc : MC_USAGE;
 	for (int i = 0; i < COLUMNS; i++)
-		if (strcmp(f[i], column_name(i)))
+		if (strcmp(f[i], column_name(i)) && !(*old && i >= COL_NEW && i < COL_SECONDS))
 			return mc_err_set(err, MC_USAGE, "column %d is '%.32s'; expected %s", i + 1, f[i],
 					  column_name(i));
 	return MC_OK;
@@ -178,7 +190,7 @@ static int names_line(char *line, struct mc_err *err)
 
 static int parse(struct mc_opsamples *s, char *text, struct mc_err *err)
 {
-	bool named = false;
+	bool named = false, old = false;
 	long number = 1;
 	int rc = MC_OK;
 
@@ -196,9 +208,9 @@ static int parse(struct mc_opsamples *s, char *text, struct mc_err *err)
 		else if (*line == '#')
 			rc = named ? MC_OK : header_line(s, line, err);
 		else if (*line && !named)
-			rc = names_line(line, err), named = true;
+			rc = names_line(line, &old, err), named = true;
 		else if (*line)
-			rc = sample_line(s, line, number, err);
+			rc = sample_line(s, line, number, old, err);
 		if (rc)
 			return mc_err_at(err, NULL, number, 0, NULL);
 	}
@@ -274,7 +286,7 @@ void mc_opsamples_write_header(const struct mc_opsamples *s, FILE *out)
 			  ? json_dumps(s->model, JSON_COMPACT | JSON_SORT_KEYS)
 			  : NULL;
 
-	fputs(FIRST " 1.0\n", out);
+	fputs(FIRST " 1.1\n", out);
 	header_text(out, "device", s->device);
 	header_text(out, "software", s->software);
 	header_text(out, "dtype", s->dtype);

@@ -2,7 +2,7 @@
  * Samples of operators: measured times, as CSV, which mooncake-calib and the importers write and `mooncake
  * fit` reads. Comment lines at the top say what was measured:
  *
- *     # mooncake-samples: 1.0
+ *     # mooncake-samples: 1.1
  *     # device: NVIDIA A100-SXM4-80GB
  *     # software: vllm 0.14.0                  driver, runtime, libraries with their versions
  *     # dtype: bf16                            f32, bf16, f16
@@ -11,13 +11,14 @@
  *     # model: llama3-70b                      for layers and steps: a name, or a shape as a JSON object
  *     # tensor_parallel: 8                     likewise; without it 1
  *     # any other comment
- *     op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,seconds,spread_ratio,repeats,flag
- *     gemm,128,,,8192,1024,,,,,,,4.21e-05,0.012,37,
+ *     op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,slice,peers,nics,seconds,...
+ *     gemm,128,,,8192,1024,,,,,,,,,,4.21e-05,0.012,37,
  *
- * A dimension that an operator doesn't have is empty. seconds: median of the repeats; spread_ratio: half of
- * the range that holds the middle 90 % of them, over the median (empty: not known); repeats: how many (empty:
- * 1). flag: what is wrong with the row, one word (outlier, drift, unphysical, ...), or empty: flagged rows
- * are kept for people and not fitted.
+ * The last columns are spread_ratio, repeats and flag. A dimension that an operator doesn't have is empty.
+ * slice, peers and nics are new in 1.1: files without these three columns are read, too. seconds: median of
+ * the repeats; spread_ratio: half of the range that holds the middle 90 % of them, over the median (empty:
+ * not known); repeats: how many (empty: 1). flag: what is wrong with the row, one word (outlier, drift,
+ * unphysical, ...), or empty: flagged rows are kept for people and not fitted.
  */
 #ifndef MC_HW_OPSAMPLES_H
 #define MC_HW_OPSAMPLES_H

@@ -167,6 +167,7 @@ void mc_profile_limits(const struct mc_profile *p, struct mc_op_limits *l)
 	l->h2d_bytes_per_s = p->h2d_bytes_per_s;
 	l->disk_read_bytes_per_s = (double)p->ssds * p->ssd_read_bytes_per_s;
 	l->disk_write_bytes_per_s = (double)p->ssds * p->ssd_write_bytes_per_s;
+	l->net_bytes_per_s = mc_profile_line_bytes_per_s(p);
 }
 
 static int profile_load_operators(struct mc_profile *p, struct mc_err *err)

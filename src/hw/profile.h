@@ -105,12 +105,14 @@ struct mc_nics {
 };
 
 void mc_profile_nics(const struct mc_profile *p, struct mc_nics *n);
+/* Of all NICs at their line rates, one direction. */
+double mc_profile_line_bytes_per_s(const struct mc_profile *p);
 double mc_nics_sum(const struct mc_nics *n); /* of the NICs alone */
 double
 mc_nics_bytes_per_s(const struct mc_nics *n); /* of the node: at most that, and what the limits let through */
 
 /* What one GPU of the node can do at most. Copies from and to the host: what all GPUs do together, as one may
- * have the switch that it shares to itself. Disks: all of the node. */
+ * have the switch that it shares to itself. Disks and NICs: all of the node. */
 void mc_profile_limits(const struct mc_profile *p, struct mc_op_limits *l);
 
 /* Fields of struct mc_profile and of struct mc_measured, for loading and for help. */

@@ -28,17 +28,17 @@ refused()
 }
 
 cat >"$tap_dir/want" <<'END'
-# mooncake-samples: 1.0
+# mooncake-samples: 1.1
 # device: A800
 # software: x 1.0
 # dtype: bf16
 # date: 2025-01-02
 # source: gemm.csv
-op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,seconds,spread_ratio,repeats,flag
-gemm,64,,,8192,8192,,,,,,,0.000105,0.0476,2,
-gemm,128,,,8192,8192,,,,,,,0.00012,,1,
-gemm,4096,,,8192,8192,,,,,,,0.0022,,1,
-gemm,8192,,,8192,8192,,,,,,,9e-05,,1,unphysical
+op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,slice,peers,nics,seconds,spread_ratio,repeats,flag
+gemm,64,,,8192,8192,,,,,,,,,,0.000105,0.0476,2,
+gemm,128,,,8192,8192,,,,,,,,,,0.00012,,1,
+gemm,4096,,,8192,8192,,,,,,,,,,0.0022,,1,
+gemm,8192,,,8192,8192,,,,,,,,,,9e-05,,1,unphysical
 END
 "$mooncake" fit import auto "$table" -o "$out" --hardware a800-x8 --device A800 \
 	--software "x 1.0" --date 2025-01-02 >"$tap_dir/stdout" 2>"$tap_dir/told"
@@ -48,7 +48,7 @@ speaks 'rows and points are told' '5 rows of the tables, 4 points' cat "$tap_dir
 speaks 'with what is wrong' '1 points flagged: unphysical' cat "$tap_dir/told"
 speaks 'and where' 'gemm.csv:6: gemm in 9e-05 s' cat "$tap_dir/told"
 "$mooncake" fit import aic-gemm "$table" 2>"$tap_dir/told" >"$out"
-speaks 'without hardware its neighbours tell' '8192,8192,8192,,,,,,,9e-05,,1,dip' sed 's/gemm,8192,,,/8192,/' "$out"
+speaks 'without hardware its neighbours tell' '8192,8192,8192,,,,,,,,,,9e-05,,1,dip' sed 's/gemm,8192,,,/8192,/' "$out"
 if command -v zstd >/dev/null; then
 	zstd -q "$table" -o "$tap_dir/gemm.csv.zst"
 	"$mooncake" fit import auto "$tap_dir/gemm.csv.zst" 2>/dev/null | sed 's/csv\.zst/csv/' >"$tap_dir/unpacked"

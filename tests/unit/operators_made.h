@@ -7,7 +7,7 @@
 #include "hw/optime.h"
 #include "unit.h"
 
-static const struct mc_op_limits made_limits = {300e12, 2e12, 200e9, 0, 0, 0};
+static const struct mc_op_limits made_limits = {300e12, 2e12, 200e9, 0, 0, 0, 0};
 
 static inline json_t *made_section(void)
 {

@@ -9,7 +9,7 @@
 
 #define CLOSE(a, b) ck_assert_double_le(fabs((a) - (b)), 1e-9 * fabs(b))
 
-static const struct mc_op_limits a100 = {312e12, 2e12, 300e9, 25e9, 5e9, 3e9};
+static const struct mc_op_limits a100 = {312e12, 2e12, 300e9, 25e9, 5e9, 3e9, 0};
 static const struct mc_op_limits unknown;
 static uint64_t state;
 

@@ -132,7 +132,8 @@ START_TEST(none)
 	mc_opsamples_fini(&s);
 	for (int op = 0; op < MC_OPS; op++)
 		ck_assert_int_eq(mc_fit_figures_op(op), !strncmp(mc_op_names[op], "disk_", 5) ||
-							    !strncmp(mc_op_names[op], "copy_", 5));
+							    !strncmp(mc_op_names[op], "copy_", 5) ||
+							    !strncmp(mc_op_names[op], "net_", 4));
 }
 END_TEST
 

@@ -8,7 +8,7 @@
 #include "hw/operators.h"
 #include "unit.h"
 
-static const struct mc_op_limits limits = {312e12, 2e12, 300e9, 25e9, 0, 0};
+static const struct mc_op_limits limits = {312e12, 2e12, 300e9, 25e9, 0, 0, 0};
 static uint64_t state = 1;
 
 static double uniform(double low, double high)

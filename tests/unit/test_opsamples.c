@@ -11,7 +11,11 @@
 #define NAMES                                                                                                \
 	"op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,seconds,spread_ratio,repeats,"   \
 	"flag\n"
-#define HEAD "# mooncake-samples: 1.0\n# dtype: bf16\n" NAMES
+#define NEW_NAMES                                                                                            \
+	"op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,slice,peers,nics,seconds,"       \
+	"spread_ratio,repeats,flag\n"
+#define HEAD     "# mooncake-samples: 1.0\n# dtype: bf16\n" NAMES
+#define NEW_HEAD "# mooncake-samples: 1.1\n# dtype: f32\n" NEW_NAMES
 
 static int parse(struct mc_opsamples *s, const char *text, struct mc_err *err)
 {
@@ -83,6 +87,16 @@ static const struct {
     {HEAD "gemm,1,,,1,1,,,,,,,1,-1,,\n", "spread_ratio", "below 0", 4},
     {HEAD "gemm,1,,,1,1,,,,,,,1,,0,\n", "repeats", "below 1", 4},
     {HEAD "gemm,1,,,1,1,,,,,,,1,,,abcdefghijklmnop\n", "flag", "15 letters", 4},
+    {HEAD "net_read,,,,,,,,,,64,1,1,,1,\n", "slice", "is missing", 4},
+    {NEW_HEAD "gemm,1,,,1,1,,,,,,,1,,,\n", "", "16 columns; expected 19", 4},
+    {NEW_HEAD "gemm,1,,,1,1,,,,,,,64,,,1,,,\n", "slice", "expected none", 4},
+    {NEW_HEAD "net_read,,,,,,,,,,64,1,65536,,1,1,,,\n", "peers", "is missing", 4},
+    {NEW_HEAD "net_read,,,,,,,,,,64,1,65536,1,0,1,,,\n", "nics", "from 1", 4},
+    {NEW_HEAD "net_both,,,,,,,,,,64,1,65536,1,1,1,,,\n", "depth", "below 2", 4},
+    {"# mooncake-samples: 1.1\n# dtype: "
+     "f32\nop,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,"
+     "slice,seconds,spread_ratio,repeats,flag\n",
+     "", "has 17 columns", 3},
 };
 
 START_TEST(mistakes_have_their_place)
@@ -98,6 +112,32 @@ START_TEST(mistakes_have_their_place)
 }
 END_TEST
 
+START_TEST(reads_transfers)
+{
+	struct mc_opsamples s;
+	const struct mc_opsample *p;
+
+	ck_assert_int_eq(parse(&s,
+			       NEW_HEAD "net_read,,,,,,,,,,1048576,4,65536,3,2,0.25,0.1,9,\n"
+					"net_both,,,,,,,,,,64,2,16384,1,1,1e-5,,,bare\n"
+					"gemm,128,,,8192,1024,,,,,,,,,,4.25e-05,0.012,37,\n",
+			       NULL),
+			 MC_OK);
+	ck_assert_uint_eq(s.n, 3);
+	p = &s.at[0];
+	ck_assert_int_eq(p->point.op, MC_OP_NET_READ);
+	ck_assert_int_eq(p->point.dim[MC_DIM_BYTES], 1048576);
+	ck_assert_int_eq(p->point.dim[MC_DIM_DEPTH], 4);
+	ck_assert_int_eq(p->point.dim[MC_DIM_SLICE], 65536);
+	ck_assert_int_eq(p->point.dim[MC_DIM_PEERS], 3);
+	ck_assert_int_eq(p->point.dim[MC_DIM_NICS], 2);
+	ck_assert(p->seconds == 0.25 && p->spread_ratio == 0.1 && p->repeats == 9 && !*p->flag);
+	ck_assert_str_eq(s.at[1].flag, "bare");
+	ck_assert(s.at[2].point.dim[MC_DIM_K] == 1024 && s.at[2].seconds == 4.25e-05);
+	mc_opsamples_fini(&s);
+}
+END_TEST
+
 /* A random sample of any operator. */
 static struct mc_opsample random_sample(uint64_t *state)
 {
@@ -106,6 +146,8 @@ static struct mc_opsample random_sample(uint64_t *state)
 	for (int d = 0; d < MC_DIMS; d++)
 		if (mc_op_dims[p.point.op] >> d & 1)
 			p.point.dim[d] = 1 + (int64_t)(draw(state, 1000000) << draw(state, 30));
+	if (p.point.op == MC_OP_NET_BOTH)
+		p.point.dim[MC_DIM_DEPTH]++;
 	p.seconds = exp((double)draw(state, 2000) / 100 - 13);
 	p.spread_ratio = draw(state, 2) ? (double)draw(state, 1000) / 1000 : -1;
 	p.repeats = 1 + (int64_t)draw(state, 50);
@@ -195,6 +237,7 @@ static Suite *suite(void)
 	TCase *t = tcase_create("opsamples");
 
 	tcase_add_test(t, reads_what_it_says);
+	tcase_add_test(t, reads_transfers);
 	tcase_add_loop_test(t, mistakes_have_their_place, 0, sizeof wrong / sizeof *wrong);
 	tcase_add_test(t, what_is_written_is_read);
 	tcase_add_test(t, damaged_files_are_read_or_refused);
