@@ -1,6 +1,7 @@
 # Tests of the tree itself, and of the program as a whole. One script, one idea; TAP on stdout.
 SCRIPT_TESTS = \
 	%D%/determinism.sh \
+	%D%/dist.sh \
 	%D%/docs.sh \
 	%D%/globals.sh \
 	%D%/headers.sh \
