@@ -205,6 +205,20 @@ static void queue_pair_failed(struct mc_port *p, const struct ibv_qp *qp)
 			}
 }
 
+/* A completion queue overran, or the device lost it: what is on its way would never be told. */
+static void completions_failed(struct mc_port *p, const struct ibv_cq *cq)
+{
+	struct mc_endpoint *ep;
+
+	TAILQ_FOREACH (ep, &p->endpoints, next)
+		if (ep->cq == cq && ep->joined) {
+			mc_verbs_endpoint_break(ep, "the device gave up a completion queue");
+			return;
+		}
+	if (cq == p->dev.sink)
+		mc_verbs_device_close(p, "the device gave up a completion queue");
+}
+
 static void port_down(struct mc_port *p, const char *why)
 {
 	struct mc_endpoint *ep;
@@ -244,6 +258,9 @@ void mc_verbs_device_events(struct mc_port *p)
 		case IBV_EVENT_QP_REQ_ERR:
 		case IBV_EVENT_QP_ACCESS_ERR:
 			queue_pair_failed(p, seen.element.qp);
+			break;
+		case IBV_EVENT_CQ_ERR:
+			completions_failed(p, seen.element.cq);
 			break;
 		case IBV_EVENT_PORT_ERR:
 			if (seen.element.port_num == p->number)

@@ -24,9 +24,10 @@ void fake_unlock(void)
 
 bool fake_fails(void)
 {
-	if (++f.calls < f.fail_at || !f.fail_times)
+	if (++f.calls >= f.fail_at && f.fail_times)
+		f.fail_times--;
+	else if (!f.in_chaos || !fake_chance(f.chaos.fails))
 		return false;
-	f.fail_times--;
 	errno = ENOMEM;
 	return true;
 }
@@ -60,7 +61,8 @@ void fake_reset(void)
 		f.present[i] = f.link[i] = true;
 	}
 	f.held_n = f.calls = f.fail_at = f.fail_times = f.lose = f.status_times = f.same_key = 0;
-	f.hold = false;
+	f.hold = f.in_chaos = false;
+	f.came_late = 0;
 	f.next_qpn = f.next_qpn ? f.next_qpn : 17;
 	f.next_key = f.next_key ? f.next_key : 0x1000;
 	fake_unlock();
@@ -134,16 +136,17 @@ void fake_pipe_write(int fd, const void *at, size_t n)
 	assert(write(write_end[fd], at, n) == (ssize_t)n);
 }
 
-static void tell(int device, enum ibv_event_type type, struct ibv_qp *qp)
+void fake_tell(int device, enum ibv_event_type type, const struct ibv_async_event *of)
 {
-	struct ibv_async_event e = {.event_type = type};
+	struct ibv_async_event e = {.event_type = type, .element.port_num = 1};
+	const struct ibv_context *only = NULL;
 
-	if (qp)
-		e.element.qp = qp;
-	else
-		e.element.port_num = 1;
+	if (of) {
+		e.element = of->element;
+		only = type == IBV_EVENT_CQ_ERR ? of->element.cq->context : of->element.qp->context;
+	}
 	for (size_t i = 0; i < sizeof f.ctx / sizeof f.ctx[0]; i++)
-		if (f.ctx[i] && fake_device_of(f.ctx[i]) == device && (!qp || qp->context == f.ctx[i]))
+		if (f.ctx[i] && fake_device_of(f.ctx[i]) == device && (!only || only == f.ctx[i]))
 			fake_pipe_write(f.ctx[i]->async_fd, &e, sizeof e);
 }
 
@@ -160,7 +163,7 @@ void fake_device(int device, bool present, bool tells)
 		unlink(f.device[device].dev_path);
 	}
 	if (!present && tells)
-		tell(device, IBV_EVENT_DEVICE_FATAL, NULL);
+		fake_tell(device, IBV_EVENT_DEVICE_FATAL, NULL);
 	fake_unlock();
 }
 
@@ -168,7 +171,7 @@ void fake_link(int device, bool up)
 {
 	fake_lock();
 	f.link[device] = up;
-	tell(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
+	fake_tell(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 	fake_unlock();
 }
 
@@ -177,7 +180,28 @@ void fake_guest_event(int device)
 	fake_lock();
 	for (size_t i = 0; i < OBJECTS; i++)
 		if (f.qp[i] && f.qp[i]->access && fake_device_of(f.qp[i]->qp.context) == device) {
-			tell(device, IBV_EVENT_QP_ACCESS_ERR, &f.qp[i]->qp);
+			struct ibv_async_event e = {.element.qp = &f.qp[i]->qp};
+
+			fake_tell(device, IBV_EVENT_QP_ACCESS_ERR, &e);
+			break;
+		}
+	fake_unlock();
+}
+
+static void overrun(struct ibv_cq *cq)
+{
+	struct ibv_async_event e = {.element.cq = cq};
+
+	((struct fake_cq *)cq)->overrun = true;
+	fake_tell(fake_device_of(cq->context), IBV_EVENT_CQ_ERR, &e);
+}
+
+void fake_overrun(int device)
+{
+	fake_lock();
+	for (size_t i = 0; i < OBJECTS; i++)
+		if (f.qp[i] && !f.qp[i]->access && fake_device_of(f.qp[i]->qp.context) == device) {
+			overrun(f.qp[i]->qp.send_cq);
 			break;
 		}
 	fake_unlock();
@@ -189,6 +213,8 @@ static void complete(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
 {
 	struct fake_cq *c = (struct fake_cq *)cq;
 
+	if (c->overrun)
+		return;
 	assert(c->n < c->size);
 	c->wc[c->n++] = (struct ibv_wc){.wr_id = id, .status = status};
 	if (c->armed && cq->channel) {
@@ -230,7 +256,7 @@ int fake_req_notify(struct ibv_cq *cq, int solicited)
 
 /* Operations. */
 
-static struct fake_qp *qp_of(uint32_t number)
+struct fake_qp *fake_qp_of(uint32_t number)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
 		if (f.qp[i] && f.qp[i]->qp.qp_num == number)
@@ -238,7 +264,7 @@ static struct fake_qp *qp_of(uint32_t number)
 	return NULL;
 }
 
-static struct fake_mr *mr_of(const struct ibv_context *ctx, uint32_t key)
+struct fake_mr *fake_mr_of(const struct ibv_context *ctx, uint32_t key)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
 		if (f.mr[i] && f.mr[i]->mr.rkey == key && f.mr[i]->mr.context == ctx)
@@ -246,7 +272,7 @@ static struct fake_mr *mr_of(const struct ibv_context *ctx, uint32_t key)
 	return NULL;
 }
 
-static bool holds(const struct fake_mr *m, uint64_t at, uint64_t n)
+bool fake_holds(const struct fake_mr *m, uint64_t at, uint64_t n)
 {
 	uint64_t base = (uintptr_t)m->mr.addr;
 
@@ -255,7 +281,7 @@ static bool holds(const struct fake_mr *m, uint64_t at, uint64_t n)
 
 static enum ibv_wc_status move(struct fake_qp *qp, const struct fake_op *op)
 {
-	struct fake_qp *peer = qp_of(qp->peer);
+	struct fake_qp *peer = fake_qp_of(qp->peer);
 	bool reads = op->wr.opcode == IBV_WR_RDMA_READ;
 	unsigned need = reads ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
 	struct fake_mr *local, *remote;
@@ -266,11 +292,11 @@ static enum ibv_wc_status move(struct fake_qp *qp, const struct fake_op *op)
 		return IBV_WC_RETRY_EXC_ERR;
 	if (!op->wr.num_sge)
 		return IBV_WC_SUCCESS;
-	local = mr_of(qp->qp.context, op->sge.lkey);
-	remote = mr_of(peer->qp.context, op->wr.wr.rdma.rkey);
-	if (!local || !holds(local, op->sge.addr, op->sge.length))
+	local = fake_mr_of(qp->qp.context, op->sge.lkey);
+	remote = fake_mr_of(peer->qp.context, op->wr.wr.rdma.rkey);
+	if (!local || !fake_holds(local, op->sge.addr, op->sge.length))
 		return IBV_WC_LOC_PROT_ERR;
-	if (!remote || !holds(remote, op->wr.wr.rdma.remote_addr, op->sge.length) ||
+	if (!remote || !fake_holds(remote, op->wr.wr.rdma.remote_addr, op->sge.length) ||
 	    !(remote->access & need) || !(peer->access & need)) {
 		peer->qp.state = IBV_QPS_ERR;
 		return IBV_WC_REM_ACCESS_ERR;
@@ -284,7 +310,7 @@ static enum ibv_wc_status move(struct fake_qp *qp, const struct fake_op *op)
 	return IBV_WC_SUCCESS;
 }
 
-static void carry_out(const struct fake_op *op)
+void fake_carry_out(const struct fake_op *op)
 {
 	struct fake_qp *qp = (struct fake_qp *)op->qp;
 	enum ibv_wc_status status;
@@ -293,12 +319,16 @@ static void carry_out(const struct fake_op *op)
 		f.lose--;
 		return;
 	}
+	if (f.in_chaos && op->wr.num_sge && fake_chance(f.chaos.lose)) {
+		move(qp, op);
+		return;
+	}
 	if (qp->qp.state == IBV_QPS_ERR) {
 		status = IBV_WC_WR_FLUSH_ERR;
 	} else if (f.status_times > 0 && op->wr.num_sge) {
 		f.status_times--;
 		status = f.status;
-	} else {
+	} else if (!f.in_chaos || !op->wr.num_sge || !fake_chaos_status(qp, op, &status)) {
 		status = move(qp, op);
 	}
 	if (status != IBV_WC_SUCCESS)
@@ -326,10 +356,11 @@ int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 		if (wr->num_sge)
 			op.sge = wr->sg_list[0];
 		assert(wr->num_sge <= 1 && f.held_n < QUEUE);
-		if (f.hold && wr->num_sge)
+		op.due = f.in_chaos ? fake_now() + (int64_t)fake_draw(f.chaos.slow_us + 1) * 1000 : 0;
+		if ((f.hold || f.in_chaos) && wr->num_sge)
 			f.held[f.held_n++] = op;
 		else
-			carry_out(&op);
+			fake_carry_out(&op);
 	}
 	*bad = wr;
 	fake_unlock();
@@ -340,9 +371,9 @@ void fake_hold(bool on)
 {
 	fake_lock();
 	f.hold = on;
-	if (!on) {
+	if (!on && !f.in_chaos) {
 		for (int i = 0; i < f.held_n; i++)
-			carry_out(f.held + i);
+			fake_carry_out(f.held + i);
 		f.held_n = 0;
 	}
 	fake_unlock();

@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { FAKE_DEVICES = 2 };
 
@@ -28,6 +29,22 @@ void fake_device(int device, bool present, bool tells);
 void fake_link(int device, bool up);
 /* The first queue pair of the device that peers use has an error event. */
 void fake_guest_event(int device);
+/* The completion queue of some endpoint of the device overruns: it tells so, and gives no more. */
+void fake_overrun(int device);
+
+/* From now on operations take their time, and chance says what comes of them; in 1/1000 of an operation or
+ * call, times in us. NULL: no more. */
+struct fake_chaos {
+	unsigned status; /* it fails, each way in its turn, when some of its bytes have moved */
+	unsigned lose;   /* done, and never completed */
+	unsigned late;   /* a write whose queue pair was destroyed comes in after that, if the peer lets it */
+	unsigned fails;  /* a call of the library */
+	unsigned event;  /* an event of its queue pair, its completion queue, or of nothing that matters */
+	unsigned slow_us;
+};
+
+void fake_chaos(const struct fake_chaos *c, uint64_t seed);
+unsigned fake_late(void); /* writes that came in so */
 /* Give the key of the last registration that was ended again, so often. */
 void fake_same_key(int times);
 #endif

@@ -57,8 +57,10 @@ static void forget(void *at)
 	for (size_t i = 0; i < OBJECTS; i++) {
 		if (f.object[i].at == at)
 			f.object[i].at = NULL;
-		if (f.qp[i] == at)
+		if (f.qp[i] == at) {
 			f.qp[i] = NULL;
+			fake_forget_ops(at);
+		}
 		if (f.mr[i] == at)
 			f.mr[i] = NULL;
 	}
@@ -329,15 +331,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	int rc, n = 0;
+	int rc;
 
 	fake_lock();
 	rc = unmake(qp);
-	for (int i = 0; i < f.held_n && !rc; i++)
-		if (f.held[i].qp != qp)
-			f.held[n++] = f.held[i];
-	if (!rc)
-		f.held_n = n;
 	fake_unlock();
 	return rc;
 }

@@ -12,13 +12,16 @@ struct fake_cq {
 	struct ibv_cq cq;
 	struct ibv_wc wc[QUEUE];
 	int n, size, events;
-	bool armed;
+	bool armed, overrun;
 };
 
 struct fake_op {
 	struct ibv_qp *qp;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
+	int64_t due;   /* in chaos: not before */
+	uint32_t peer; /* late: the queue pair it goes to, as its own is no more */
+	uint8_t *data; /* late: what is written */
 };
 
 struct fake_mr {
@@ -47,6 +50,10 @@ extern struct fake {
 	enum ibv_wc_status status;
 	bool hold, present[FAKE_DEVICES], link[FAKE_DEVICES];
 	uint32_t next_qpn, next_key, last_key;
+	struct fake_chaos chaos;
+	bool in_chaos;
+	uint64_t rng;
+	unsigned came_late;
 } f;
 
 void fake_lock(void);
@@ -54,6 +61,19 @@ void fake_unlock(void);
 /* Each call that can fail asks this first. */
 bool fake_fails(void);
 int fake_device_of(const struct ibv_context *ctx);
+int64_t fake_now(void);
+bool fake_chance(unsigned thousandths);
+uint64_t fake_draw(uint64_t n);
+/* One operation now, whatever comes of it. */
+void fake_carry_out(const struct fake_op *op);
+void fake_tell(int device, enum ibv_event_type type, const struct ibv_async_event *of);
+struct fake_qp *fake_qp_of(uint32_t number);
+struct fake_mr *fake_mr_of(const struct ibv_context *ctx, uint32_t key);
+bool fake_holds(const struct fake_mr *m, uint64_t at, uint64_t n);
+/* Operations of a queue pair that is destroyed: gone, or late. */
+void fake_forget_ops(struct ibv_qp *qp);
+/* In chaos, of an operation that fails: how, when some of its bytes have moved. False: it doesn't. */
+bool fake_chaos_status(struct fake_qp *qp, const struct fake_op *op, enum ibv_wc_status *status);
 /* Pipes of records: the end to read from. */
 int fake_pipe(void);
 void fake_pipe_close(int fd);

@@ -1,10 +1,11 @@
 # The verbs transport on a libibverbs that does what the tests say, linked in its place.
 EXTRA_LIBRARIES += libmcfakeverbs.a
-libmcfakeverbs_a_SOURCES = %D%/fakeverbs.c %D%/fakeverbs.h %D%/fakeverbs_objects.c %D%/fakeverbs_state.h %D%/verbs_world.h
+libmcfakeverbs_a_SOURCES = %D%/fakeverbs.c %D%/fakeverbs.h %D%/fakeverbs_chaos.c %D%/fakeverbs_objects.c %D%/fakeverbs_state.h %D%/verbs_world.h
 EXTRA_DIST += %D%/matrix.h
 CLEANFILES += libmcfakeverbs.a
 VERBS_TESTS = \
 	%D%/test_verbs \
+	%D%/test_verbs_faults \
 	%D%/test_verbs_peers
 if HAVE_VERBS
 if HAVE_CHECK
@@ -15,3 +16,5 @@ endif
 MC_FAKEVERBS_LIBS = libmctransport.a libmcfakeverbs.a libmooncake.a $(JANSSON_LIBS) $(NETTLE_LIBS) $(CHECK_LIBS) -ldl -lpthread
 %C%_test_verbs_LDADD = $(MC_FAKEVERBS_LIBS)
 %C%_test_verbs_peers_LDADD = $(MC_FAKEVERBS_LIBS)
+%C%_test_verbs_faults_SOURCES = %D%/test_verbs_faults.c tests/unit/engine_areas.h tests/unit/engine_world.h tests/unit/proxy.c tests/unit/proxy.h
+%C%_test_verbs_faults_LDADD = $(MC_FAKEVERBS_LIBS)

@@ -173,6 +173,22 @@ START_TEST(a_queue_pair_fails)
 }
 END_TEST
 
+/* What was on its way would never be told; the device says so. */
+START_TEST(completions_overrun)
+{
+	struct world *w = open_world();
+
+	fake_hold(true);
+	post(w);
+	fake_overrun(0);
+	collect(w, 5000);
+	ck_assert_uint_eq(count(w, MC_WIRE_LOST), SLICES);
+	fake_hold(false);
+	all_well(w);
+	close_world(w);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("verbs");
@@ -185,6 +201,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(c, late_bytes, 0, 2);
 	tcase_add_loop_test(c, device_goes, 0, 3);
 	tcase_add_test(c, a_queue_pair_fails);
+	tcase_add_test(c, completions_overrun);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -82,6 +82,7 @@ UNIT_TESTS = \
 	%D%/test_stream \
 	%D%/test_summary \
 	%D%/test_tally \
+	%D%/test_tcp_faults \
 	%D%/test_tiers \
 	%D%/test_topology \
 	%D%/test_trace_gen \
@@ -103,13 +104,15 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_ring_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_rounds_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 # What moves real bytes, and stands beside the simulator.
-ENGINE_WORLD = %D%/engine_pair.h %D%/engine_world.h %D%/fake_transport.c %D%/fake_transport.h
+ENGINE_WORLD = %D%/engine_areas.h %D%/engine_pair.h %D%/engine_world.h %D%/fake_transport.c %D%/fake_transport.h
 %C%_test_engine_SOURCES = %D%/test_engine.c $(ENGINE_WORLD)
 %C%_test_engine_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_peer_bytes_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_transport_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_engine_faults_SOURCES = %D%/test_engine_faults.c $(ENGINE_WORLD)
 %C%_test_engine_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_tcp_faults_SOURCES = %D%/test_tcp_faults.c %D%/engine_areas.h %D%/engine_world.h %D%/proxy.c %D%/proxy.h
+%C%_test_tcp_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 # The test stands before these functions.
 %C%_test_diskload_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=mc_ring_take
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,0 +1,151 @@
+/* TCP through a network that resets, cuts, stalls, swallows and is late (proxy.h): batches end with every
+ * byte equal to a model's, or failed with their reason, and are done again when it is over. */
+#include <signal.h>
+#include <sys/time.h>
+
+#include "engine_areas.h"
+#include "proxy.h"
+#include "unit.h"
+
+enum { BYTES = 150000, AREAS = 4, ROUNDS = 10 };
+
+extern const struct mc_transport mc_transport_tcp;
+
+static struct mc_transport via; /* TCP, whose ports are found at the proxy's addresses */
+
+static const char *via_address(const struct mc_port *p)
+{
+	return proxy_to(mc_transport_tcp.port_address(p));
+}
+
+static void interrupted(int number)
+{
+	(void)number;
+}
+
+/* A signal each millisecond, which ends calls of whatever thread it comes to. */
+static void interrupt(void)
+{
+	struct sigaction a = {.sa_handler = interrupted};
+	struct itimerval each = {{0, 1000}, {0, 1000}};
+
+	sigaction(SIGALRM, &a, NULL);
+	setitimer(ITIMER_REAL, &each, NULL);
+}
+
+struct world {
+	struct mc_engine *e[2]; /* each asks the other one */
+	struct area x[AREAS];
+};
+
+static void open_world(struct world *w, int seed)
+{
+	static const char *const two[] = {"127.0.0.1", "127.0.0.1", NULL};
+	struct mc_engine_want want = world_want();
+	uint32_t peer[2];
+
+	via = mc_transport_tcp;
+	via.port_address = via_address;
+	want.batch_timeout_ns = 150 * MS;
+	want.slice_timeout_ns = 20 * MS;
+	want.connect_timeout_ns = 60 * MS;
+	want.retries = 3;
+	want.depth = 8;
+	want.lanes = 2;
+	want.endpoints = seed % 2 ? 2 : 16;
+	for (int i = 0; i < 2; i++)
+		w->e[i] = world_open(&want, &via, two);
+	for (int i = 0; i < AREAS; i++) {
+		w->x[i] = (struct area){.asker = w->e[i % 2], .owner = w->e[(i + 1) % 2]};
+		area_open(w->x + i, BYTES, (uint64_t)(10 * seed + i), false);
+	}
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(
+		    mc_engine_connect(w->e[i], proxy_to(mc_engine_address(w->e[!i])), peer + i, NULL), 0);
+	for (int i = 0; i < AREAS; i++)
+		w->x[i].peer = peer[i % 2];
+}
+
+static void close_world(struct world *w)
+{
+	for (int i = 0; i < 2; i++)
+		mc_engine_close(w->e[i]);
+	for (int i = 0; i < AREAS; i++) {
+		area_check(w->x + i);
+		area_free(w->x + i);
+	}
+}
+
+static void set_faults(uint64_t rng)
+{
+	struct proxy_faults f = {.refuse = (unsigned)(rng >> 3) % 150,
+				 .mute = (unsigned)(rng >> 10) % 30,
+				 .cut = (unsigned)(rng >> 17) % 40,
+				 .hush = (unsigned)(rng >> 24) % 8,
+				 .stall = (unsigned)(rng >> 31) % 100,
+				 .stall_us = 4000,
+				 .late = (unsigned)(rng >> 38) % 100,
+				 .late_us = 40000};
+
+	proxy_set(&f);
+}
+
+START_TEST(faults)
+{
+	struct world w;
+	uint64_t rng = 500 + (uint64_t)_i;
+	struct mc_engine_stats st[2];
+	unsigned done = 0, failed = 0;
+
+	proxy_start((uint64_t)_i + 1);
+	open_world(&w, _i);
+	if (_i % 2 == 0)
+		interrupt();
+	for (int round = 0; round < ROUNDS; round++) {
+		bool away = round % 4 == 2;
+
+		rng = mc_hash_u64(rng);
+		set_faults(rng);
+		for (int i = 0; i < AREAS; i++)
+			if (!area_submit(w.x + i, &rng))
+				mc_engine_refresh(w.x[i].asker, w.x[i].peer, NULL);
+		if (away)
+			area_take_away(w.x + (rng >> 20) % AREAS);
+		for (int i = 0; i < AREAS; i++)
+			if (w.x[i].batch)
+				area_settle(w.x + i, 3000 * MS, false);
+	}
+	proxy_set(NULL);
+	for (int i = 0; i < AREAS; i++) {
+		area_recover(w.x + i, &rng, 5000 * MS);
+		area_check(w.x + i);
+		done += w.x[i].done;
+		failed += w.x[i].failed;
+	}
+	usleep(45000); /* whatever was late has come in by now */
+	for (int i = 0; i < AREAS; i++)
+		area_check(w.x + i);
+	for (int i = 0; i < 2; i++)
+		mc_engine_stats(w.e[i], st + i);
+	ck_assert_uint_gt(st[0].resent + st[1].resent, 0);
+	ck_assert_uint_gt(st[0].fences + st[1].fences, 0);
+	if (getenv("MC_TEST_VERBOSE"))
+		fprintf(stderr, "# %u done, %u failed, %lu resent, %lu fences, %u late\n", done, failed,
+			(unsigned long)(st[0].resent + st[1].resent),
+			(unsigned long)(st[0].fences + st[1].fences), proxy_late());
+	close_world(&w);
+	proxy_stop();
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("tcp_faults");
+	TCase *c = tcase_create("faults");
+
+	tcase_add_loop_test(c, faults, 0, area_seeds(2));
+	suite_add_tcase(s, c);
+	return s;
+}
+
+UNIT_MAIN
