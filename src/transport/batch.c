@@ -38,6 +38,15 @@ void mc_batch_task_over(struct mc_engine *e, struct mc_task *t)
 		batch_end(e, b);
 }
 
+size_t mc_batch_first(const struct mc_batch *b)
+{
+	size_t i = 0;
+
+	while (i + 1 < b->tasks && b->task[i].state == MC_TASK_OVER)
+		i++;
+	return b->task[i].request;
+}
+
 void mc_batch_fail(struct mc_engine *e, struct mc_batch *b, size_t request, const struct mc_err *why)
 {
 	size_t n = b->tasks;

@@ -226,6 +226,11 @@ static bool send_queue(struct mc_engine *e, struct mc_peer *p, int64_t now)
 		after = TAILQ_NEXT(t, next);
 		if (c.missing)
 			connect_tier(e, t, range, now, &c);
+		/* No path of it can be tried now: it goes behind those that may have one. */
+		if (c.tier == UINT_MAX) {
+			TAILQ_REMOVE(&p->queue, t, next);
+			TAILQ_INSERT_TAIL(&p->queue, t, next);
+		}
 		/* What was lost must not come in after what is sent now. */
 		if (!c.link || (t->s.op == MC_OP_WRITE && p->fence.n)) {
 			stuck++;

@@ -23,6 +23,12 @@ void mc_engine_defaults(struct mc_engine_want *want)
 	};
 }
 
+/* So that none overflows when it is added to a clock, or taken a hundred times. */
+static bool is_time(int64_t ns)
+{
+	return ns > 0 && ns <= INT64_C(31) * 24 * 3600 * MC_NS_PER_S;
+}
+
 static int check(const struct mc_engine_want *w, struct mc_err *err)
 {
 	if (!w->ports || w->ports > MC_ENGINE_PORTS)
@@ -38,9 +44,9 @@ static int check(const struct mc_engine_want *w, struct mc_err *err)
 	if (!w->endpoints || !w->retries || w->retries > 1000)
 		return mc_err_key(err, MC_USAGE, w->endpoints ? "retries" : "endpoints",
 				  "expected 1 or more");
-	if (w->retry_ns <= 0 || w->connect_timeout_ns <= 0 || w->slice_timeout_ns <= 0 ||
-	    w->batch_timeout_ns <= 0)
-		return mc_err_key(err, MC_USAGE, "timeout", "expected more than 0");
+	if (!is_time(w->retry_ns) || !is_time(w->connect_timeout_ns) || !is_time(w->slice_timeout_ns) ||
+	    !is_time(w->batch_timeout_ns))
+		return mc_err_key(err, MC_USAGE, "timeout", "expected more than 0, and at most a month");
 	if (w->serve.slice_bytes < w->slice_bytes || w->serve.slice_bytes > MC_SLICE_BYTES_MAX ||
 	    !w->serve.connections || !w->serve.pending)
 		return mc_err_key(err, MC_USAGE, "serve",
@@ -155,7 +161,7 @@ static void end_links(struct mc_engine *e)
 			mc_pool_forget(e, l);
 	}
 	while ((b = TAILQ_FIRST(&e->pending)))
-		mc_batch_fail(e, b, 0, &why);
+		mc_batch_fail(e, b, mc_batch_first(b), &why);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -207,20 +213,26 @@ void mc_engine_close(struct mc_engine *e)
 	free_all(e);
 }
 
-/* In the order of their addresses; NULL: it overlaps. */
-static struct mc_local *insert(struct mc_engine *e, const struct mc_memory *m, unsigned access)
+/* In the order of their addresses. */
+static int insert(struct mc_local **out, struct mc_engine *e, const struct mc_memory *m, unsigned access,
+		  struct mc_err *err)
 {
 	uintptr_t base = (uintptr_t)m->base;
 	struct mc_local *l, *after = NULL;
+	size_t told = access != 0;
 
 	TAILQ_FOREACH (l, &e->locals, next) {
 		uintptr_t other = (uintptr_t)l->m.base;
 
 		if (base < other + l->m.bytes && other < base + m->bytes)
-			return NULL;
+			return mc_err_set(err, MC_USAGE, "the memory overlaps with one that is registered");
 		if (other < base)
 			after = l;
+		told += l->access != 0;
 	}
+	if (told > MC_SEGMENT_RANGES)
+		return mc_err_set(err, MC_USAGE, "peers can be told of at most %d memories",
+				  MC_SEGMENT_RANGES);
 	l = mc_xcalloc(1, sizeof *l);
 	l->m = *m;
 	l->access = access;
@@ -229,7 +241,8 @@ static struct mc_local *insert(struct mc_engine *e, const struct mc_memory *m, u
 		TAILQ_INSERT_AFTER(&e->locals, after, l, next);
 	else
 		TAILQ_INSERT_HEAD(&e->locals, l, next);
-	return l;
+	*out = l;
+	return 0;
 }
 
 int mc_engine_register(struct mc_engine *e, const struct mc_memory *m, unsigned access, struct mc_err *err)
@@ -237,15 +250,16 @@ int mc_engine_register(struct mc_engine *e, const struct mc_memory *m, unsigned 
 	struct mc_local *l;
 	struct mc_err why = {0};
 	size_t n = 0;
+	int rc;
 
 	if (!m->base || !m->bytes || (uintptr_t)m->base + m->bytes < (uintptr_t)m->base ||
 	    access & ~(unsigned)(MC_ACCESS_READ | MC_ACCESS_WRITE))
 		return mc_err_set(err, MC_USAGE, "that is no memory that could be registered");
 	pthread_mutex_lock(&e->lock);
-	l = insert(e, m, access);
+	rc = insert(&l, e, m, access, err);
 	pthread_mutex_unlock(&e->lock);
-	if (!l)
-		return mc_err_set(err, MC_USAGE, "the memory overlaps with one that is registered");
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < e->ports; i++) {
 		const struct mc_side *side = &e->side[i];
 

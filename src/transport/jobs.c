@@ -1,6 +1,7 @@
 /*
- * What waits for peers is done in threads of its own: connecting, and asking a peer. One thread only takes
- * endpoints down, so that this never waits for a peer that doesn't answer. The keeper looks at the clock.
+ * What waits for peers is done in threads of its own: connecting, and asking a peer; more of them, up to a
+ * limit, as long as those that are there all wait. One thread only takes endpoints down, so that this never
+ * waits for a peer that doesn't answer. The keeper looks at the clock.
  */
 #include <errno.h>
 
@@ -15,6 +16,8 @@ int64_t mc_backoff_ns(const struct mc_engine *e, uint32_t fails)
 	return e->want.retry_ns * (fails > 7 ? 100 : INT64_C(1) << (fails - 1));
 }
 
+static void *worker(void *engine);
+
 void mc_jobs_add(struct mc_engine *e, enum mc_job_kind kind, struct mc_link *l, struct mc_peer *p)
 {
 	struct mc_job *j = mc_xcalloc(1, sizeof *j);
@@ -22,17 +25,35 @@ void mc_jobs_add(struct mc_engine *e, enum mc_job_kind kind, struct mc_link *l, 
 	*j = (struct mc_job){.kind = kind, .link = l, .peer = p};
 	TAILQ_INSERT_TAIL(&e->jobs, j, next);
 	pthread_cond_broadcast(&e->work);
+	if (kind == MC_JOB_CLOSE || ++e->calls <= e->idle || e->workers == MC_JOB_THREADS || e->closing)
+		return;
+	/* The others wait for peers that may never answer: one more. If there is none to be had, they do it.
+	 */
+	e->workers += !pthread_create(&e->worker[e->workers], NULL, worker, e);
 }
 
-/* The next job that a thread may do. */
+/* Whether its peer has just failed to answer. */
+static bool is_doubtful(const struct mc_job *j)
+{
+	const struct mc_link *l = j->link;
+
+	return l ? l->peer->fails || mc_peer_path(l->peer, l->local, l->remote)->fails : j->peer->fails;
+}
+
+/* The next job that a thread may do: peers that answer come first. */
 static struct mc_job *next_job(struct mc_engine *e, bool closer)
 {
-	struct mc_job *j;
+	struct mc_job *j, *other = NULL;
 
-	TAILQ_FOREACH (j, &e->jobs, next)
-		if (closer == (j->kind == MC_JOB_CLOSE))
+	TAILQ_FOREACH (j, &e->jobs, next) {
+		if (closer != (j->kind == MC_JOB_CLOSE))
+			continue;
+		if (closer || !is_doubtful(j))
 			return j;
-	return NULL;
+		if (!other)
+			other = j;
+	}
+	return other;
 }
 
 static void work(struct mc_engine *e, bool closer)
@@ -43,10 +64,13 @@ static void work(struct mc_engine *e, bool closer)
 	while (!e->closing) {
 		j = next_job(e, closer);
 		if (!j) {
+			e->idle += !closer;
 			pthread_cond_wait(&e->work, &e->lock);
+			e->idle -= !closer;
 			continue;
 		}
 		TAILQ_REMOVE(&e->jobs, j, next);
+		e->calls -= !closer;
 		if (j->kind == MC_JOB_CONNECT)
 			mc_pool_connected(e, j->link);
 		else if (j->kind == MC_JOB_CLOSE)
@@ -74,16 +98,17 @@ static void *closer(void *arg)
 
 static void expire(struct mc_engine *e, struct mc_batch *b)
 {
+	const struct mc_peer *p = b->ends[mc_batch_first(b)].peer;
 	struct mc_err why = {0};
 
 	b->doomed = true;
 	mc_err_set(&why, MC_FAIL, "not done in time: %zu of %zu slices are left%s%.200s", b->left, b->tasks,
-		   b->ends[0].peer->why.rc ? "; what failed last: " : "", b->ends[0].peer->why.text);
+		   p->why.rc ? "; what failed last: " : "", p->why.text);
 	/* What is on its way is torn down with its endpoint: its memory is free when that is done. */
 	for (size_t i = 0; i < b->tasks; i++)
 		if (b->task[i].state == MC_TASK_POSTED)
 			mc_pool_close(e, b->task[i].link, true);
-	mc_batch_fail(e, b, 0, &why);
+	mc_batch_fail(e, b, mc_batch_first(b), &why);
 }
 
 static void look_at_clock(struct mc_engine *e, int64_t now)
@@ -132,7 +157,7 @@ int mc_jobs_start(struct mc_engine *e, struct mc_err *err)
 {
 	errno = pthread_create(&e->keeper, NULL, keep, e);
 	e->kept = !errno;
-	while (!errno && e->workers < MC_JOB_THREADS) {
+	while (!errno && e->workers < MC_JOB_FIRST) {
 		errno = pthread_create(&e->worker[e->workers], NULL, e->workers ? worker : closer, e);
 		e->workers += !errno;
 	}

@@ -105,9 +105,13 @@ static void leave(struct mc_engine *e, struct mc_peer *p, uint64_t life)
 
 	p->gone = true;
 	p->stale = p->doubt = false;
+	p->seg->ranges = 0;
 	p->fence.n =
 	    0; /* who was to confirm them is no more, and neither is what they would have written to */
-	p->seg->life = life;
+	/* One that says another number of ports in one life lies; it is left all the same. */
+	p->seg->life = life == p->seg->life ? ~life : life;
+	free(p->seg->range);
+	p->seg->range = NULL;
 	TAILQ_FOREACH (l, &e->links, next)
 		if (l->peer == p)
 			mc_pool_close(e, l, true);

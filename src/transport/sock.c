@@ -65,6 +65,34 @@ static int resolve(struct place *p, const char *host, const char *port, struct m
 	return 0;
 }
 
+int mc_sock_numeric(const char *address, struct mc_err *err)
+{
+	struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct addrinfo *found;
+	char host[MC_SOCK_ADDRESS];
+	const char *port;
+
+	if (address[0] == '@')
+		return 0;
+	if (split(address, host, &port, NULL) || getaddrinfo(host, port, &hint, &found))
+		return mc_err_set(err, MC_FAIL, "\"%.100s\" is no numeric address", address);
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* The numeric form of where a socket listens. */
+static int tell(const struct place *p, char told[MC_SOCK_ADDRESS], struct mc_err *err)
+{
+	char host[MC_SOCK_ADDRESS - 16], port[8];
+	int rc = getnameinfo((const struct sockaddr *)&p->at, p->n, host, sizeof host, port, sizeof port,
+			     NI_NUMERICHOST | NI_NUMERICSERV);
+
+	if (rc)
+		return mc_err_set(err, MC_FAIL, "cannot tell an address: %s", gai_strerror(rc));
+	snprintf(told, MC_SOCK_ADDRESS, p->at.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+	return 0;
+}
+
 static int locate(struct place *p, const char *address, struct mc_err *err)
 {
 	char host[MC_SOCK_ADDRESS];
@@ -115,27 +143,28 @@ int mc_sock_listen(int *out, const char *address, char told[MC_SOCK_ADDRESS], st
 		close(fd);
 		return MC_FAIL;
 	}
-	if (p.at.ss_family == AF_UNIX) {
+	if (p.at.ss_family == AF_UNIX)
 		snprintf(told, MC_SOCK_ADDRESS, "%s", address);
-	} else {
-		in_port_t port = taken.at.ss_family == AF_INET6
-				     ? ((struct sockaddr_in6 *)&taken.at)->sin6_port
-				     : ((struct sockaddr_in *)&taken.at)->sin_port;
-		size_t host = (size_t)(strrchr(address, ':') - address);
-
-		snprintf(told, MC_SOCK_ADDRESS, "%.*s:%u", (int)host, address, ntohs(port));
-	}
-	*out = fd;
-	return 0;
+	else
+		rc = tell(&taken, told, err);
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
 }
 
 void mc_sock_prepare(int fd)
 {
-	int one = 1;
+	int one = 1, idle = 15, every = 5, times = 3;
 
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* a Unix socket doesn't know it */
+	/* A peer whose host lost power says nothing: half a minute later it is known, and its place free. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
 }
 
 /* Until one of the events, or MC_FAIL. */

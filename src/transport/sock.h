@@ -13,8 +13,11 @@
 /* Monotonic time, ns. */
 int64_t mc_clock_ns(void);
 
-/* A listening socket; out: its address with the port that was taken. */
+/* A listening socket; out: its address with the port that was taken, numeric. */
 int mc_sock_listen(int *fd, const char *address, char out[MC_SOCK_ADDRESS], struct mc_err *err);
+/* Whether no name has to be looked up for it, which may take any time: MC_FAIL otherwise. For addresses that
+ * a peer tells. */
+int mc_sock_numeric(const char *address, struct mc_err *err);
 /* A connected one, not blocking, without Nagle's delay; from: local host to connect from, or NULL. */
 int mc_sock_connect(int *fd, const char *address, const char *from, int64_t deadline, struct mc_err *err);
 /* As those of mc_sock_connect. */

@@ -136,7 +136,7 @@ struct mc_job {
 	struct mc_peer *peer;
 };
 
-enum { MC_JOB_THREADS = 4 };
+enum { MC_JOB_FIRST = 4, MC_JOB_THREADS = 32 }; /* at the start, at most */
 
 struct mc_engine {
 	struct mc_engine_want want;
@@ -164,7 +164,7 @@ struct mc_engine {
 	bool closing;
 	bool shut; /* ports are being closed, one after the other: nobody looks at them any more */
 	pthread_t keeper, worker[MC_JOB_THREADS];
-	size_t workers;
+	size_t workers, idle, calls; /* calls: jobs that wait, but for closing */
 	bool kept;
 	struct mc_engine_stats stats;
 };
@@ -184,6 +184,7 @@ void mc_dispatch_queue(struct mc_engine *e, struct mc_peer *p, struct mc_task *t
 
 /* batch.c */
 void mc_batch_fail(struct mc_engine *e, struct mc_batch *b, size_t request, const struct mc_err *why);
+size_t mc_batch_first(const struct mc_batch *b); /* pending: the first request that is not done */
 void mc_batch_task_over(struct mc_engine *e, struct mc_task *t);
 
 /* jobs.c */

@@ -46,6 +46,8 @@ static int port_open(struct mc_port **out, const struct mc_port_want *want, stru
 	snprintf(p->host, sizeof p->host, "%s", want->name[0] ? want->name : "127.0.0.1");
 	snprintf(address, sizeof address, strchr(p->host, ':') ? "[%s]:0" : "%s:0", p->host);
 	pthread_mutex_init(&p->lock, NULL);
+	rc = mc_auth_random(&p->keys, sizeof p->keys, err);
+	p->keys >>= 1; /* of another life's none is the same, should it have had this port */
 	while (p->loops < loops && !rc) {
 		rc = mc_tcp_loop_open(&p->loop[p->loops], p, err);
 		p->loops += !rc;
@@ -143,8 +145,10 @@ static int join(struct mc_port *p, const struct mc_connect_want *want, int64_t d
 		struct mc_err *err)
 {
 	uint8_t id[8], taken[MC_TCP_ANSWER];
-	int rc = mc_sock_connect(fd, want->address, p->host, deadline, err);
+	int rc = mc_sock_numeric(want->address, err);
 
+	if (!rc)
+		rc = mc_sock_connect(fd, want->address, p->host, deadline, err);
 	if (rc)
 		return rc;
 	mc_wire_set(id, want->id, 8);

@@ -107,7 +107,7 @@ struct mc_transport {
 
 	/* Let peers with the token use the memory as access (MC_ACCESS_...) says, and slices of this port
 	 * have it at their local end. MC_NOHW: not this kind of memory. *key is never 0, and never used
-	 * again by this port. */
+	 * again, by this port or by a later one that has its address. */
 	int (*memory_register)(struct mc_port *p, const struct mc_memory *m, unsigned access, uint64_t *key,
 			       struct mc_err *err);
 	/* From its return on no peer touches the memory. Connections that are just using it are ended.

@@ -255,6 +255,10 @@ static int port_open(struct mc_port **out, const struct mc_port_want *want, stru
 	rc = p->poke < 0 ? mc_err_errno(err, MC_FAIL, "cannot make an eventfd")
 			 : parse_name(p, want->name, err);
 	if (!rc)
+		rc = mc_auth_random(&p->serial, sizeof p->serial, err);
+	p->serial >>=
+	    1; /* keys are of it: of another life's none is the same, should it have had this port */
+	if (!rc)
 		rc = start(p, err);
 	if (rc)
 		discard(p);

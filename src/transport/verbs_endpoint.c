@@ -87,6 +87,8 @@ void mc_verbs_endpoint_hear(struct mc_endpoint *ep)
 		return;
 	}
 	ep->asked = 0;
+	if (ep->keys.n == MC_VERBS_KEYS)
+		ep->keys.n = 0; /* most are of memory that is no more */
 	mc_vec_push(&ep->keys, k);
 	mc_verbs_pump(ep);
 	ep->p->news |= ep->taken < ep->done.n;
@@ -233,7 +235,9 @@ int mc_verbs_connect(struct mc_endpoint **out, struct mc_port *p, const struct m
 
 	*ep = (struct mc_endpoint){.p = p, .lanes = p->want.lanes};
 	*out = NULL;
-	rc = mc_sock_connect(&ep->fd, want->address, NULL, deadline, err);
+	rc = mc_sock_numeric(want->address, err);
+	if (!rc)
+		rc = mc_sock_connect(&ep->fd, want->address, NULL, deadline, err);
 	if (rc) {
 		free(ep);
 		return rc;

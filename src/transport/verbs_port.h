@@ -30,6 +30,7 @@ enum {
 	MC_VERBS_LANES = 8,
 	MC_VERBS_DEPTH = 128, /* operations in flight on one queue pair */
 	MC_VERBS_RECENT = 4096,
+	MC_VERBS_KEYS = 4096, /* of a peer, that are known at once */
 	MC_VERBS_ASK = 8,     /* bytes of a question: a key */
 	MC_VERBS_ANSWER = 16, /* of its answer: the key; the rkey, or MC_VERBS_NO_KEY */
 };

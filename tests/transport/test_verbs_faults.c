@@ -44,7 +44,7 @@ static void open_world(struct world *w, int seed)
 		area_open(w->x + i, BYTES, (uint64_t)(10 * seed + i), false);
 	}
 	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(mc_engine_connect(w->e[i], mc_engine_address(w->e[!i]), peer + i, NULL), 0);
+		peer[i] = area_meet(w->e[i], mc_engine_address(w->e[!i]));
 	for (int i = 0; i < AREAS; i++)
 		w->x[i].peer = peer[i % 2];
 }
@@ -134,11 +134,11 @@ START_TEST(faults)
 			area_take_away(w.x + (rng >> 20) % AREAS);
 		for (int i = 0; i < AREAS; i++)
 			if (w.x[i].batch)
-				area_settle(w.x + i, 3000 * MS, false);
+				area_settle(w.x + i, 3000 * MS);
 	}
 	calm();
 	for (int i = 0; i < AREAS; i++) {
-		area_recover(w.x + i, &rng, 5000 * MS);
+		area_recover(w.x + i, &rng, 15000 * MS);
 		area_check(w.x + i);
 	}
 	report(&w);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
@@ -33,7 +34,7 @@ struct range {
 struct mc_port {
 	char name[MC_PORT_NAME];
 	struct mc_port_want want;
-	bool up;
+	bool up, silent;
 	struct {
 		MC_VEC(struct range)
 	} range;
@@ -298,6 +299,13 @@ void fake_port_up(const char *name, bool up)
 		p->want.wake(p->want.wake_arg);
 }
 
+void fake_port_silent(const char *name, bool silent)
+{
+	pthread_mutex_lock(&net.lock);
+	find(name)->silent = silent;
+	pthread_mutex_unlock(&net.lock);
+}
+
 static int port_open(struct mc_port **out, const struct mc_port_want *want, struct mc_err *err)
 {
 	struct mc_port *p = mc_xcalloc(1, sizeof *p);
@@ -379,8 +387,12 @@ static int connect_to(struct mc_endpoint **out, struct mc_port *p, const struct 
 
 	pthread_mutex_lock(&net.lock);
 	*ep = (struct mc_endpoint){.from = p, .to = find(want->address), .id = want->id};
-	if (!ep->to || !ep->to->up || !p->up || chance(net.f.no_connect)) {
+	if (!ep->to || !ep->to->up || !p->up || ep->to->silent || chance(net.f.no_connect)) {
+		bool waits = ep->to && ep->to->silent;
+
 		pthread_mutex_unlock(&net.lock);
+		if (waits)
+			usleep((useconds_t)(want->timeout_ns / 1000));
 		free(ep);
 		*out = NULL;
 		return mc_err_set(err, MC_FAIL, "nobody at %.60s", want->address);

@@ -26,6 +26,8 @@ void fake_start(uint64_t seed);
 void fake_stop(void);
 void fake_set(const struct fake_faults *f);
 void fake_port_up(const char *name, bool up);
+/* Who connects to it waits, as long as it likes. */
+void fake_port_silent(const char *name, bool silent);
 unsigned fake_endpoints_most(void);
 unsigned fake_late_writes(void); /* that have come in */
 

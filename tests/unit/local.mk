@@ -26,6 +26,7 @@ UNIT_TESTS = \
 	%D%/test_diskload \
 	%D%/test_engine \
 	%D%/test_engine_faults \
+	%D%/test_engine_limits \
 	%D%/test_err \
 	%D%/test_evict \
 	%D%/test_evict_traces \
@@ -40,6 +41,7 @@ UNIT_TESTS = \
 	%D%/test_flow_random \
 	%D%/test_ghost \
 	%D%/test_horizon \
+	%D%/test_hostile_owner \
 	%D%/test_import \
 	%D%/test_length \
 	%D%/test_loop \
@@ -111,6 +113,10 @@ ENGINE_WORLD = %D%/engine_areas.h %D%/engine_pair.h %D%/engine_world.h %D%/fake_
 %C%_test_transport_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_engine_faults_SOURCES = %D%/test_engine_faults.c $(ENGINE_WORLD)
 %C%_test_engine_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_engine_limits_SOURCES = %D%/test_engine_limits.c $(ENGINE_WORLD)
+%C%_test_engine_limits_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_hostile_owner_SOURCES = %D%/test_hostile_owner.c %D%/engine_world.h
+%C%_test_hostile_owner_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_tcp_faults_SOURCES = %D%/test_tcp_faults.c %D%/engine_areas.h %D%/engine_world.h %D%/proxy.c %D%/proxy.h
 %C%_test_tcp_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 # The test stands before these functions.

@@ -184,6 +184,72 @@ START_TEST(killed)
 }
 END_TEST
 
+/* A port as a peer has it, without an engine. */
+static struct mc_port *port_alone(const struct mc_transport *t, struct mc_port_limits limits)
+{
+	struct mc_port_want want = {
+	    .name = "", .timeout_ns = 300 * MS, .lanes = 1, .wake = free, .limits = limits};
+	struct mc_port *p;
+
+	want.token = world_want().token;
+	ck_assert_int_eq(t->port_open(&p, &want, NULL), 0);
+	return p;
+}
+
+/* A key of one life of a process is none of the next, which may have its addresses. */
+START_TEST(keys_of_another_life)
+{
+	const struct mc_transport *t = mc_transports[_i];
+	struct world_memory m;
+	uint64_t key[8];
+
+	world_alloc(&m, 4096, "cpu:0", true);
+	for (size_t i = 0; i < 8; i++) {
+		struct mc_port *p = port_alone(t, (struct mc_port_limits){16384, 32, 8, 8});
+
+		ck_assert_int_eq(t->memory_register(p, &m.m, BOTH, key + i, NULL), 0);
+		for (size_t k = 0; k < i; k++)
+			ck_assert_uint_ne(key[k], key[i]);
+		t->port_close(p);
+	}
+	world_free(&m);
+}
+END_TEST
+
+/* No more connections than the limit; strangers that say nothing take up a place for a short time only. */
+START_TEST(limits_of_a_port)
+{
+	enum { MOST = 3, WORDLESS = 4 };
+
+	const struct mc_transport *t = mc_transports[_i];
+	struct mc_port *p = port_alone(t, (struct mc_port_limits){16384, 32, MOST, WORDLESS});
+	struct mc_port *own = port_alone(t, (struct mc_port_limits){16384, 32, 8, 8});
+	struct mc_connect_want want = {.address = t->port_address(p), .timeout_ns = 3000 * MS};
+	struct mc_endpoint *ep[MOST], *more;
+	int fd[WORDLESS + 2];
+
+	for (size_t i = 0; i < WORDLESS + 2; i++)
+		ck_assert_int_eq(mc_sock_connect(fd + i, want.address, NULL, mc_clock_ns() + 1000 * MS, NULL),
+				 0);
+	for (size_t i = 0; i < MOST; i++) {
+		want.id = i + 1;
+		ck_assert_int_eq(t->connect(ep + i, own, &want, NULL), 0);
+	}
+	want.id = 9;
+	ck_assert_int_eq(t->connect(&more, own, &want, NULL), MC_FAIL);
+	t->disconnect(ep[0]);
+	for (int i = 0; i < 1000 && t->connect(ep, own, &want, NULL); i++)
+		usleep(1000); /* its end is known a moment later */
+	ck_assert_ptr_nonnull(ep[0]);
+	for (size_t i = 0; i < MOST; i++)
+		t->disconnect(ep[i]);
+	for (size_t i = 0; i < WORDLESS + 2; i++)
+		close(fd[i]);
+	t->port_close(own);
+	t->port_close(p);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("transport");
@@ -196,7 +262,9 @@ static Suite *suite(void)
 	tcase_add_loop_test(c, random_batches, 0, n);
 	tcase_add_loop_test(c, unregistered_under_way, 0, n);
 	tcase_add_loop_test(c, another_token, 0, n);
+	tcase_add_loop_test(c, keys_of_another_life, 0, n);
 	tcase_add_loop_test(c, killed, 0, n);
+	tcase_add_loop_test(c, limits_of_a_port, 0, n);
 	suite_add_tcase(s, c);
 	return s;
 }
