@@ -3,6 +3,7 @@ libmooncake_a_SOURCES += \
 	%D%/fields.c \
 	%D%/gaps.c %D%/gaps.h \
 	%D%/internal.h \
+	%D%/nettime.c %D%/nettime.h \
 	%D%/nics.c \
 	%D%/operator.c %D%/operator.h \
 	%D%/operators.c %D%/operators.h \

@@ -72,6 +72,9 @@ struct mc_profile {
 	double pcie_bytes_per_s, socket_bytes_per_s, host_nic_bytes_per_s;
 	double nic_failover_s;
 	double net_startup_s;
+	double net_request_s, net_slice_s; /* see hw/nettime.h */
+	int64_t net_slice_bytes;
+	double net_peer_loss;
 	double schedule_s;
 	int64_t dram_bytes;
 	double dram_bytes_per_s; /* host memory, read and written together; 0: not known */

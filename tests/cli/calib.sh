@@ -30,7 +30,7 @@ refused 'a bad gate' 'MEDIAN,P95' 2 check p.json --require 5
 
 # The corners; a profile is fitted at once.
 corners --output "$tap_dir/p.json" >"$tap_dir/out" 2>"$tap_dir/err" || not_ok 'cpu' "exit $?: $(cat "$tap_dir/err")"
-visits() { awk -F, '/^step,/ && $16 == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) print n[p] }' "$file" | sort -u; }
+visits() { awk -F, '/^step,/ && $NF == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) print n[p] }' "$file" | sort -u; }
 speaks 'every point is visited in each round' '=3=' echo "=$(visits)="
 speaks 'what was measured is told' 'points measured' cat "$tap_dir/out"
 speaks 'layers and steps are held against sums' 'sum against a step' cat "$tap_dir/out"
@@ -47,7 +47,7 @@ speaks "a config.json's folder names it, whatever the way there" 'named/cpu-tiny
 # A rerun goes on.
 before=$(rows)
 cpu --levels 1 --budget 20s >"$tap_dir/out" 2>&1 || not_ok 'cpu again' "$(cat "$tap_dir/out")"
-often() { awk -F, '/^step,/ && $16 == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) if (n[p] > 3) print p, n[p] }' "$file"; }
+often() { awk -F, '/^step,/ && $NF == "" { n[$2 "," $3 "," $4]++ } END { for (p in n) if (n[p] > 3) print p, n[p] }' "$file"; }
 silent 'a rerun skips what was visited three times' often
 speaks 'and says so' "of which $((before - 1)) were there before" cat "$tap_dir/out"
 refused 'samples of another device' '--fresh' 2 corners --threads 2
