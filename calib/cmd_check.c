@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "calib/anchors.h"
 #include "calib/child.h"
-#include "calib/compute.h"
 
 static const char text[] =
     "Measures whole prefill and decode steps at random points and holds a profile's prediction (mooncake\n"
@@ -16,7 +16,11 @@ static const char text[] =
     "a\n"
     "quarter of the prefills without context; the same seed draws the same ones. Times are those of the CPU\n"
     "backend, each step visited three times, spread over the budget; the median counts. Disturbed visits\n"
-    "are left out. Samples: DIR/check-MODEL.csv, always anew.\n";
+    "are left out. Samples: DIR/check-MODEL.csv, always anew.\n"
+    "Where DIR has the calibration's samples, up to 8 of its steps are measured again in between: so it is\n"
+    "told how fast the machine is now, against then, and what the errors are but for that.\n";
+
+enum { ANCHOR_EVERY = 4 };
 
 static const struct mc_calib_option options[] = {
     MC_CALIB_COMMON(struct mc_calib_compute_options),
@@ -53,6 +57,8 @@ struct pair {
 struct pairs {
 	MC_VEC(struct pair)
 	struct mc_calib_series off; /* visits of a step from their median, ratios */
+	struct mc_calib_anchors anchors;
+	const char *no_anchors; /* why there are none */
 };
 
 struct gate {
@@ -107,7 +113,7 @@ static int visit(struct mc_calib_compute *c, const struct mc_calib_point *p, str
 
 /* Steps one after the other until a third of the time is up, then the same ones again, and again: why, says
  * rounds.c. */
-static int measure(struct mc_calib_compute *c, struct mc_err *err)
+static int measure(struct mc_calib_compute *c, struct pairs *all, struct mc_err *err)
 {
 	double third = c->o->common.budget_s / MC_CALIB_ROUNDS;
 	struct mc_calib_grid g;
@@ -124,6 +130,8 @@ static int measure(struct mc_calib_compute *c, struct mc_err *err)
 			mc_calib_session_progress(&c->session, (size_t)(k - 1) * points + i,
 						  MC_CALIB_ROUNDS * points, c->name);
 			rc = visit(c, &g.at[i], err);
+			if (!rc && i % ANCHOR_EVERY == 0)
+				rc = mc_calib_anchors_visit(&all->anchors, c, err);
 		}
 		points = k == 1 ? i : points;
 	}
@@ -263,6 +271,29 @@ static void line_of(const char *name, const struct pairs *all, int which)
 	mc_vec_fini(&of);
 }
 
+/* How fast the machine was, and the errors but for that; they are left so. */
+static void tell_pace(struct pairs *all)
+{
+	struct mc_calib_pace pace;
+
+	mc_calib_anchors_pace(&all->anchors, &pace);
+	if (!pace.steps) {
+		printf("how fast the machine is now isn't known: %s\n",
+		       all->no_anchors ? all->no_anchors : "all steps were disturbed");
+		return;
+	}
+	printf(
+	    "this machine takes %.3g times as long as when it was calibrated (%zu of its steps again: %.3g "
+	    "to %.3g)\n",
+	    pace.median, pace.steps, pace.low, pace.high);
+	for (size_t i = 0; i < all->n; i++)
+		all->at[i].error = fabs(all->at[i].predicted * pace.median / all->at[i].measured - 1);
+	qsort(all->at, all->n, sizeof *all->at, by_error);
+	printf("errors at that speed: %.1f %% (median), %.1f %% (p95), %.1f %% (worst)\n",
+	       100 * at_share(all, 0.5)->error, 100 * at_share(all, 0.95)->error,
+	       100 * at_share(all, 1)->error);
+}
+
 static int judge(const struct mc_calib_compute *c, struct pairs *all, const struct gate *g,
 		 struct mc_err *err)
 {
@@ -284,6 +315,7 @@ static int judge(const struct mc_calib_compute *c, struct pairs *all, const stru
 		printf("visits of one step are %.1f %% (median) and %.1f %% (p95) from their median\n",
 		       100 * visits.median, 100 * all->off.at[(all->off.n - 1) * 95 / 100]);
 	}
+	tell_pace(all);
 	if (!g->given || (median <= g->median && p95 <= g->p95))
 		return MC_OK;
 	return mc_err_set(err, MC_FAIL,
@@ -311,9 +343,12 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 	if (rc)
 		return rc;
 	compare_device(c, profile);
-	rc = measure(c, err);
-	if (!rc && mc_calib_stop)
+	mc_calib_anchors_find(&all.anchors, c, &all.no_anchors);
+	rc = measure(c, &all, err);
+	if (!rc && mc_calib_stop) {
+		mc_calib_anchors_fini(&all.anchors);
 		return mc_calib_compute_stopped(c);
+	}
 	if (!rc && c->flagged == c->measured)
 		rc = mc_err_set(err, MC_FAIL, "all %zu steps were disturbed by others on this machine",
 				c->measured);
@@ -321,6 +356,7 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 		rc = predict_points(c, profile, &all, err);
 	if (!rc)
 		rc = judge(c, &all, g, err);
+	mc_calib_anchors_fini(&all.anchors);
 	mc_vec_fini(&all.off);
 	mc_vec_fini(&all);
 	return rc;

@@ -13,6 +13,7 @@ EXTRA_DIST += %D%/fit-public.sh %D%/samples/a800-x8-fast25-fig14.csv
 noinst_LIBRARIES += libmccalib.a
 libmccalib_a_CFLAGS = $(AM_CFLAGS)
 libmccalib_a_SOURCES = \
+	%D%/anchors.c %D%/anchors.h \
 	%D%/args.c %D%/args.h \
 	%D%/calib.h \
 	%D%/child.c %D%/child.h \

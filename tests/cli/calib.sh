@@ -60,6 +60,7 @@ check "$tap_dir/p.json" --points 4 --budget 20s --seed 2 --require 0,0 >"$tap_di
 speaks 'a gate that is missed exits with 1' 'exit 1.' echo "exit $?."
 speaks 'and says by how much' 'required are' cat "$tap_dir/err"
 speaks 'prefills and decodes are told apart' 'decode ' cat "$tap_dir/out"
+speaks 'how fast the machine is now is told' 'as when it was calibrated' grep 'times as long' "$tap_dir/out"
 refused 'no such profile: before any time is spent' 'nowhere.json' 2 check "$tap_dir/nowhere.json" --budget 1000s
 refused 'nor on one that is not of this model' "another type than the curves'" 2 check a100-x8-vidur --budget 1000s
 refused 'nor with hardware that is not there' 'nowhere.json' 2 cpu --budget 1000s --hardware "$tap_dir/nowhere.json"

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "calib/anchors.h"
 #include "calib/grid.h"
 #include "calib/measure.h"
 #include "calib/session.h"
@@ -339,6 +340,58 @@ START_TEST(test_session)
 }
 END_TEST
 
+/* Steps of a calibration that are measured again: visits are one, what was flagged or takes too long is none
+ * of them, half are decodes, the quickest and the slowest are there; the pace is the median of their ratios.
+ */
+START_TEST(test_anchors)
+{
+	struct mc_opsamples s = {0};
+	struct mc_calib_anchors a;
+	struct mc_calib_pace pace;
+
+	for (int i = 1; i <= 30; i++)
+		for (int visit = 0; visit < 3; visit++) {
+			struct mc_opsample p = {.point = {.op = MC_OP_STEP,
+							  .dim = {[MC_DIM_ROWS] = i % 2 ? 1 : 8,
+								  [MC_DIM_SEQS] = i,
+								  [MC_DIM_CONTEXT] = 1}},
+						.seconds = i * (visit == 2 ? 7 : visit + 1.0)};
+
+			if (i == 1)
+				strcpy(p.flag, "busy");
+			mc_vec_push(&s, p);
+		}
+	mc_calib_anchors_choose(&a, &s, 50); /* a median of 2 i: 25 steps */
+	ck_assert_uint_eq(a.n, MC_CALIB_ANCHORS);
+	for (size_t i = 0; i < a.n; i++) {
+		ck_assert_int_eq((int)a.at[i].at.rows, i < 4 ? 1 : 8);
+		ck_assert_double_eq(a.at[i].then, 2.0 * a.at[i].at.seqs);
+	}
+	ck_assert_int_eq((int)a.at[0].at.seqs, 3);
+	ck_assert_int_eq((int)a.at[3].at.seqs, 25);
+	ck_assert_int_eq((int)a.at[4].at.seqs, 2);
+	ck_assert_int_eq((int)a.at[7].at.seqs, 24);
+	mc_calib_anchors_pace(&a, &pace);
+	ck_assert_uint_eq(pace.steps, 0);
+	ck_assert_double_eq(pace.median, 1);
+	mc_vec_push(&a.at[0].now, 1.1 * a.at[0].then);
+	mc_vec_push(&a.at[0].now, 1.3 * a.at[0].then);
+	mc_vec_push(&a.at[5].now, 0.9 * a.at[5].then);
+	mc_vec_push(&a.at[7].now, 1.5 * a.at[7].then);
+	mc_calib_anchors_pace(&a, &pace);
+	ck_assert_uint_eq(pace.steps, 3);
+	ck_assert_double_eq_tol(pace.median, 1.2, 1e-12);
+	ck_assert_double_eq_tol(pace.low, 0.9, 1e-12);
+	ck_assert_double_eq_tol(pace.high, 1.5, 1e-12);
+	mc_calib_anchors_fini(&a);
+	s.n = 0;
+	mc_calib_anchors_choose(&a, &s, 50);
+	ck_assert_uint_eq(a.n, 0);
+	mc_calib_anchors_fini(&a);
+	mc_vec_fini(&s);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("calib_measure");
@@ -353,6 +406,7 @@ static Suite *suite(void)
 	tcase_add_test(c, test_grid);
 	tcase_add_test(c, test_grid_small_and_random);
 	tcase_add_test(c, test_session);
+	tcase_add_test(c, test_anchors);
 	suite_add_tcase(s, c);
 	return s;
 }
