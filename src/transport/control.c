@@ -22,7 +22,7 @@ static void describe(struct mc_engine *e, struct mc_segment_range *out, const st
 	out->access = m->access;
 	memcpy(out->place, m->m.place, sizeof out->place);
 	for (size_t k = 0; k < e->ports; k++) {
-		out->at[k].key = m->key[k];
+		out->at[k].key = m->key[k] & MC_KEY_LOCAL ? 0 : m->key[k];
 		out->at[k].rank = m->rank[k];
 	}
 }

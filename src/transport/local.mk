@@ -14,6 +14,12 @@ libmctransport_a_SOURCES = \
 	%D%/peer.c \
 	%D%/pool.c \
 	%D%/segment.c %D%/segment.h \
+	%D%/shm.c \
+	%D%/shm_copy.c \
+	%D%/shm_endpoint.c \
+	%D%/shm_guest.c \
+	%D%/shm_state.h \
+	%D%/shm_wire.c \
 	%D%/sock.c %D%/sock.h \
 	%D%/state.h \
 	%D%/tcp.c \
@@ -26,7 +32,7 @@ libmctransport_a_SOURCES = \
 	%D%/transport.h \
 	%D%/wire.h
 # The order of names; one file TRANSPORT.c defines mc_transport_TRANSPORT.
-TRANSPORTS = tcp verbs
+TRANSPORTS = shm tcp verbs
 nodist_libmctransport_a_SOURCES = %D%/transport_registry.c
 CLEANFILES += %D%/transport_registry.c
 %D%/transport_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh

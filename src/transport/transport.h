@@ -31,6 +31,8 @@
 #define MC_PORT_NAME    64  /* bytes of a port's name with its NUL */
 #define MC_PORT_ADDRESS 160 /* bytes of its address with its NUL */
 
+#define MC_KEY_LOCAL (UINT64_C(1) << 63) /* of a key: this memory can't be shared with peers over the port */
+
 /* Defined by each transport. */
 struct mc_port;
 struct mc_endpoint;
@@ -107,7 +109,8 @@ struct mc_transport {
 
 	/* Let peers with the token use the memory as access (MC_ACCESS_...) says, and slices of this port
 	 * have it at their local end. MC_NOHW: not this kind of memory. *key is never 0, and never used
-	 * again, by this port or by a later one that has its address. */
+	 * again, by this port or by a later one that has its address; with MC_KEY_LOCAL it is good for local
+	 * ends only, and peers aren't told. */
 	int (*memory_register)(struct mc_port *p, const struct mc_memory *m, unsigned access, uint64_t *key,
 			       struct mc_err *err);
 	/* From its return on no peer touches the memory. Connections that are just using it are ended.
@@ -118,7 +121,7 @@ struct mc_transport {
 		       struct mc_err *err);
 	void (*disconnect)(struct mc_endpoint *ep);
 	/* Start n slices, in this order, which may end in another. Never fails: what can't be sent completes
-	 * as lost. */
+	 * as lost. What has completed by its return is there to poll, without a wake. */
 	void (*post)(struct mc_endpoint *ep, struct mc_slice *const *slice, size_t n);
 	/* Up to n completions of all endpoints of the port. */
 	size_t (*poll)(struct mc_port *p, struct mc_completion *out, size_t n);

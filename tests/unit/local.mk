@@ -77,6 +77,8 @@ UNIT_TESTS = \
 	%D%/test_rounds \
 	%D%/test_search \
 	%D%/test_shape \
+	%D%/test_shm \
+	%D%/test_shm_peers \
 	%D%/test_stale \
 	%D%/test_stale_oracle \
 	%D%/test_stale_random \
@@ -110,6 +112,10 @@ ENGINE_WORLD = %D%/engine_areas.h %D%/engine_pair.h %D%/engine_world.h %D%/fake_
 %C%_test_engine_SOURCES = %D%/test_engine.c $(ENGINE_WORLD)
 %C%_test_engine_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_peer_bytes_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_shm_SOURCES = %D%/shm_world.h %D%/test_shm.c
+%C%_test_shm_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_shm_peers_SOURCES = %D%/shm_world.h %D%/test_shm_peers.c
+%C%_test_shm_peers_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_transport_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_engine_faults_SOURCES = %D%/test_engine_faults.c $(ENGINE_WORLD)
 %C%_test_engine_faults_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)

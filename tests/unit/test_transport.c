@@ -28,7 +28,8 @@ START_TEST(random_batches)
 	struct mc_request r[REQUESTS];
 	uint64_t rng = 5;
 
-	pair_open(&p, mc_transports[_i], _i ? port : two_ports);
+	pair_open(&p, mc_transports[_i],
+		  mc_transports[_i] == mc_transport_find("tcp", NULL) ? two_ports : port);
 	for (int round = 0; round < 20; round++) {
 		size_t n = world_requests(r, REQUESTS, &rng, &p.local, &p.remote, p.peer);
 		struct mc_batch_status s = world_do(p.a, r, n);
