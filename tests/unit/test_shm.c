@@ -36,7 +36,7 @@ static void two_close(struct two *t)
 	free(t->local);
 }
 
-static struct mc_slice two_slice(const struct two *t, enum mc_op op, uint64_t at)
+static struct mc_slice two_slice(const struct two *t, enum mc_direction op, uint64_t at)
 {
 	return (struct mc_slice){.op = op,
 				 .bytes = SHM_SLICE,
@@ -46,7 +46,7 @@ static struct mc_slice two_slice(const struct two *t, enum mc_op op, uint64_t at
 }
 
 /* All of the memory by slices: which is too much for post() to copy itself. */
-static enum mc_wire two_all(struct two *t, enum mc_op op)
+static enum mc_wire two_all(struct two *t, enum mc_direction op)
 {
 	struct mc_slice s[SHM_BYTES / SHM_SLICE];
 
