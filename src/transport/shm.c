@@ -111,15 +111,16 @@ static int start(struct mc_port *p, struct mc_err *err)
 	};
 	struct epoll_event e = {.events = EPOLLIN};
 	char host[MC_PORT_ADDRESS / 2];
-	uint64_t name[2];
+	uint64_t random[3];
 	int rc = host_of(host, sizeof host, err);
 
 	if (!rc)
-		rc = mc_auth_random(name, sizeof name, err);
+		rc = mc_auth_random(random, sizeof random, err);
 	if (rc)
 		return rc;
-	snprintf(p->address, sizeof p->address, "@mooncake-%016jx%016jx", (uintmax_t)name[0],
-		 (uintmax_t)name[1]);
+	snprintf(p->address, sizeof p->address, "@mooncake-%016jx%016jx%s", (uintmax_t)random[0],
+		 (uintmax_t)random[1], host);
+	p->keys = random[2] >> 2; /* those of another life are others */
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	p->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->epoll < 0 || p->bell < 0 || epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->bell, &e))
@@ -133,10 +134,7 @@ static int start(struct mc_port *p, struct mc_err *err)
 	if (errno)
 		return mc_err_errno(err, MC_FAIL, "cannot start a thread");
 	l.address = p->address;
-	rc = mc_listener_open(&p->listener, &l, err);
-	if (!rc)
-		strcat(p->address, host);
-	return rc;
+	return mc_listener_open(&p->listener, &l, err);
 }
 
 static void port_close(struct mc_port *p)

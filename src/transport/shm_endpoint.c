@@ -15,16 +15,13 @@
 static int join(struct mc_port *p, const struct mc_connect_want *want, int *fd, struct mc_err *err)
 {
 	int64_t deadline = mc_clock_ns() + want->timeout_ns;
-	char name[MC_PORT_ADDRESS];
 	uint8_t id[8], text[MC_SHM_FRAME];
 	struct mc_shm_frame f;
 	int rc;
 
-	/* What follows the name says which host it is. */
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(want->address, "/"), want->address);
-	if (name[0] != '@')
-		return mc_err_set(err, MC_FAIL, "\"%s\" is no address of shared memory", name);
-	rc = mc_sock_connect(fd, name, NULL, deadline, err);
+	if (want->address[0] != '@')
+		return mc_err_set(err, MC_FAIL, "\"%.100s\" is no address of shared memory", want->address);
+	rc = mc_sock_connect(fd, want->address, NULL, deadline, err);
 	if (rc)
 		return rc;
 	mc_wire_set(id, want->id, 8);

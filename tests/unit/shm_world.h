@@ -102,14 +102,11 @@ static inline int shm_files(void)
 /* A socket to a port, with the token, as an endpoint of that id. */
 static inline int shm_by_hand(const struct mc_port *p, const struct mc_port_want *w, uint64_t id)
 {
-	char address[MC_PORT_ADDRESS];
 	int64_t end = mc_clock_ns() + 2000 * MS;
 	uint8_t text[MC_SHM_FRAME];
 	int fd;
 
-	snprintf(address, sizeof address, "%.*s", (int)strcspn(shm()->port_address(p), "/"),
-		 shm()->port_address(p));
-	ck_assert_int_eq(mc_sock_connect(&fd, address, NULL, end, NULL), 0);
+	ck_assert_int_eq(mc_sock_connect(&fd, shm()->port_address(p), NULL, end, NULL), 0);
 	ck_assert_int_eq(mc_auth_connect(fd, &w->token, MC_PURPOSE_SHM, end, NULL), 0);
 	mc_wire_set(text, id, 8);
 	ck_assert_int_eq(mc_sock_send(fd, text, 8, end, NULL), 0);
