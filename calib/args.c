@@ -59,6 +59,15 @@ static int put(const struct mc_calib_option *o, const char *text, void *into, st
 		*(const char **)(void *)at = text;
 		return *text ? 0 : mc_err_set(err, MC_USAGE, "--%s is empty; expected %s", o->name, o->value);
 	}
+	if (o->kind == MC_CALIB_LIST) {
+		struct mc_calib_list *l = (struct mc_calib_list *)(void *)at;
+
+		if (!*text || l->n == MC_CALIB_LIST_MOST)
+			return mc_err_set(err, MC_USAGE, "--%s: expected %s, %d times at most", o->name,
+					  o->value, MC_CALIB_LIST_MOST);
+		l->at[l->n++] = text;
+		return 0;
+	}
 	if (number(o, text, &v, NULL) || !(v >= o->low && v <= o->high))
 		return mc_err_set(err, MC_USAGE, "--%s is '%.60s'; expected %s from %.15g to %.15g%s",
 				  o->name, text, o->value, o->low, o->high,

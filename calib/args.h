@@ -16,6 +16,15 @@ enum mc_calib_kind {
 	MC_CALIB_BYTES, /* int64_t: "4GiB" */
 	MC_CALIB_REAL,  /* double: "0.02", "2%" */
 	MC_CALIB_TIME,  /* double, seconds: "3min", "90s", "20" */
+	MC_CALIB_LIST,  /* struct mc_calib_list: given several times */
+};
+
+enum { MC_CALIB_LIST_MOST = 64 };
+
+/* Texts of argv, in their order. */
+struct mc_calib_list {
+	const char *at[MC_CALIB_LIST_MOST];
+	size_t n;
 };
 
 struct mc_calib_option {

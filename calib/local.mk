@@ -15,6 +15,9 @@ libmccalib_a_CFLAGS = $(AM_CFLAGS)
 libmccalib_a_SOURCES = \
 	%D%/anchors.c %D%/anchors.h \
 	%D%/args.c %D%/args.h \
+	%D%/bare.c %D%/bare.h \
+	%D%/bare_tcp.c \
+	%D%/bareserve.c %D%/bareserve.h \
 	%D%/calib.h \
 	%D%/child.c %D%/child.h \
 	%D%/compute.c %D%/compute.h \
@@ -29,22 +32,39 @@ libmccalib_a_SOURCES = \
 	%D%/inplace.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/model.c %D%/model.h \
+	%D%/net.c %D%/net.h \
+	%D%/netgrid.c %D%/netgrid.h \
+	%D%/netinfo.c %D%/netinfo.h \
+	%D%/netload.c %D%/netload.h \
+	%D%/netmeasure.c %D%/netmeasure.h \
+	%D%/netmemory.c %D%/netmemory.h \
+	%D%/netports.c %D%/netports.h \
+	%D%/netserve.c %D%/netserve.h \
+	%D%/nettable.c %D%/nettable.h \
 	%D%/replay.c \
 	%D%/ring.c %D%/ring.h \
 	%D%/rounds.c \
 	%D%/session.c %D%/session.h \
 	%D%/table.c
+if HAVE_VERBS
+libmccalib_a_CFLAGS += $(VERBS_CFLAGS)
+libmccalib_a_SOURCES += %D%/bare_verbs.c
+else
+libmccalib_a_SOURCES += %D%/bare_verbs_absent.c
+endif
+MC_CALIB_LIBS = libmccalib.a $(MC_TRANSPORT_LIBS) $(MC_KERNEL_LIBS)
 
 CALIB_COMMANDS = \
 	%D%/cmd_check.c \
 	%D%/cmd_cpu.c \
 	%D%/cmd_disk.c \
 	%D%/cmd_gpu.c \
-	%D%/cmd_host.c
+	%D%/cmd_host.c \
+	%D%/cmd_net.c
 bin_PROGRAMS += mooncake-calib
 mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
 nodist_mooncake_calib_SOURCES = %D%/command_registry.c
-mooncake_calib_LDADD = libmccalib.a $(MC_KERNEL_LIBS)
+mooncake_calib_LDADD = $(MC_CALIB_LIBS)
 BUILT_SOURCES += %D%/command_registry.c
 CLEANFILES += %D%/command_registry.c
 %D%/command_registry.c: $(top_srcdir)/%D%/local.mk $(top_srcdir)/build-aux/registry.sh

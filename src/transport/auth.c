@@ -86,9 +86,12 @@ static void prove(const struct exchange *x, const char *part, uint8_t out[PROOF]
 static int check(int fd, const struct exchange *x, const char *part, int64_t deadline, struct mc_err *err)
 {
 	uint8_t theirs[PROOF], expected[PROOF];
+	struct mc_err why = {0};
 
-	if (mc_sock_recv(fd, theirs, PROOF, deadline, err))
-		return MC_FAIL;
+	/* Who connected has shown its proof by now: a peer with another token says nothing more. */
+	if (mc_sock_recv(fd, theirs, PROOF, deadline, &why))
+		return mc_err_set(err, MC_FAIL, "%.200s%s", why.text,
+				  !strcmp(part, "accepts") ? "; does it have the same token?" : "");
 	prove(x, part, expected);
 	if (!memeql_sec(theirs, expected, PROOF))
 		return mc_err_set(err, MC_FAIL, "the peer does not have the cluster's token");

@@ -27,7 +27,7 @@ int mc_token_set(struct mc_token *t, const char *text, struct mc_err *err);
 int mc_token_read(struct mc_token *t, const char *path, struct mc_err *err);
 
 /* What a connection is for. */
-enum mc_purpose { MC_PURPOSE_CONTROL = 1, MC_PURPOSE_TCP, MC_PURPOSE_SHM, MC_PURPOSE_VERBS };
+enum mc_purpose { MC_PURPOSE_CONTROL = 1, MC_PURPOSE_TCP, MC_PURPOSE_SHM, MC_PURPOSE_VERBS, MC_PURPOSE_BARE };
 
 /* On a connected socket, until `deadline` of mc_clock_ns(). MC_FAIL: the peer is gone, slow, or has another
  * token; nothing was sent to it by then that it could use. */

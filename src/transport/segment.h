@@ -22,6 +22,9 @@ enum {
 	MC_TRANSPORT_NAME = 16,     /* bytes of a transport's name with its NUL */
 };
 
+/* What an engine is asked, the first byte of a message. */
+enum { MC_CONTROL_SEGMENT = 1, MC_CONTROL_FENCE = 2 };
+
 struct mc_segment_port {
 	char transport[MC_TRANSPORT_NAME], name[MC_PORT_NAME], address[MC_PORT_ADDRESS];
 };

@@ -202,8 +202,6 @@ void mc_peer_free(struct mc_peer *p);
 /* control.c: what peers ask, in a thread of the listener */
 bool mc_control_serve(void *engine, int fd, int64_t deadline);
 
-enum { MC_CONTROL_SEGMENT = 1, MC_CONTROL_FENCE = 2 };
-
 /* A wait before the next try after so many failures in a row. */
 int64_t mc_backoff_ns(const struct mc_engine *e, uint32_t fails);
 

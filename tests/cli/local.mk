@@ -2,6 +2,7 @@
 CLI_TESTS = \
 	%D%/calib-disk.sh \
 	%D%/calib-host.sh \
+	%D%/calib-net.sh \
 	%D%/calib.sh \
 	%D%/calibration.sh \
 	%D%/capacity.sh \
