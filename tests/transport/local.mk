@@ -1,12 +1,21 @@
 # The verbs transport on a libibverbs that does what the tests say, linked in its place.
 EXTRA_LIBRARIES += libmcfakeverbs.a
 libmcfakeverbs_a_SOURCES = %D%/fakeverbs.c %D%/fakeverbs.h %D%/fakeverbs_chaos.c %D%/fakeverbs_objects.c %D%/fakeverbs_state.h %D%/verbs_world.h
-EXTRA_DIST += %D%/matrix.h
 CLEANFILES += libmcfakeverbs.a
 VERBS_TESTS = \
 	%D%/test_verbs \
 	%D%/test_verbs_faults \
 	%D%/test_verbs_peers
+# The fault matrix: by hand for its lines, in the tests for what it expects of them.
+check_PROGRAMS += %D%/fault_matrix
+TESTS += %D%/fault_matrix
+%C%_fault_matrix_SOURCES = %D%/fault_matrix.c %D%/matrix.h %D%/matrix_faults.c %D%/matrix_faults.h %D%/matrix_world.c %D%/matrix_world.h tests/unit/proxy.c tests/unit/proxy.h
+if HAVE_VERBS
+%C%_fault_matrix_CPPFLAGS = $(AM_CPPFLAGS) -DMATRIX_VERBS
+%C%_fault_matrix_LDADD = libmctransport.a libmcfakeverbs.a libmooncake.a $(JANSSON_LIBS) $(NETTLE_LIBS) -ldl -lpthread
+else
+%C%_fault_matrix_LDADD = $(MC_TRANSPORT_LIBS)
+endif
 if HAVE_VERBS
 if HAVE_CHECK
 check_PROGRAMS += $(VERBS_TESTS)

@@ -4,9 +4,10 @@
  *
  *     matrix: fault | transport | what happened | bytes checked | recovery s
  *
- * what happened: "done over another path", "done over the same path again", or "failed: REASON"; all bytes
- * that were checked are as a model says, or the program that prints the line fails. recovery: from the fault
- * to the end of the first batch that is done after it or after its end; "-" where there is none to be had.
+ * what happened: "done over another path", "done over the same path again", "done, resent" (over either), or
+ * "failed: REASON"; all bytes that were checked are as a model says, or the program that prints the line
+ * fails. recovery: from the fault to the end of the first batch that is done after it or after its end; "-"
+ * where there is none to be had.
  */
 #ifndef MC_TESTS_MATRIX_H
 #define MC_TESTS_MATRIX_H
