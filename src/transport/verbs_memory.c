@@ -76,11 +76,12 @@ static struct ibv_mr *place_once(struct mc_port *p, const struct mc_verbs_memory
 	return mr;
 }
 
-static bool is_recent(const struct mc_port *p, uint32_t rkey)
+/* What peers may not use has no key for them; devices say 0 there, or anything. */
+static bool is_recent(const struct mc_port *p, const struct mc_verbs_memory *v, uint32_t rkey)
 {
 	size_t n = p->recent_n < MC_VERBS_RECENT ? p->recent_n : MC_VERBS_RECENT;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && v->access; i++)
 		if (p->recent[i] == rkey)
 			return true;
 	return false;
@@ -95,7 +96,7 @@ int mc_verbs_memory_place(struct mc_port *p, struct mc_verbs_memory *v, struct m
 	 * such a one is kept until the device has given another. */
 	do
 		mr[n] = place_once(p, v, err);
-	while (mr[n] && is_recent(p, mr[n]->rkey) && ++n < KEY_TRIES);
+	while (mr[n] && is_recent(p, v, mr[n]->rkey) && ++n < KEY_TRIES);
 	v->mr = n < KEY_TRIES ? mr[n] : NULL;
 	if (n == KEY_TRIES)
 		mc_err_set(err, MC_FAIL, "%s: the device gives only keys that were used lately", p->device);
@@ -103,7 +104,8 @@ int mc_verbs_memory_place(struct mc_port *p, struct mc_verbs_memory *v, struct m
 		ibv_dereg_mr(mr[--n]);
 	if (!v->mr)
 		return err && err->rc ? err->rc : MC_FAIL;
-	p->recent[p->recent_n++ % MC_VERBS_RECENT] = v->mr->rkey;
+	if (v->access)
+		p->recent[p->recent_n++ % MC_VERBS_RECENT] = v->mr->rkey;
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 enum {
 	VERSION = 1,
 	ACK_TIMEOUT = 14, /* 4.096 us * 2^14: 67 ms until a packet is sent again */
-	RETRIES = 7,
+	RETRIES = 6,      /* of 7 as the most, which some devices take for ever (Soft-RoCE) */
 	MIN_RNR = 12,
 };
 

@@ -39,3 +39,10 @@ else
 	echo 'skip - a device talks to itself'
 	echo 'skip - two devices talk over a wire'
 fi
+
+# Lines of its own, and of the fault matrix.
+if [ -x "$build/tests/guest/test_verbs_guest" ]; then
+	"$build/tests/guest/test_verbs_guest" || echo "not ok - faults: exit $?"
+else
+	echo 'skip - faults'
+fi

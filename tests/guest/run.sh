@@ -54,12 +54,13 @@ done
 	-fsdev local,id=work,path="$PWD",security_model=none,multidevs=remap -device virtio-9p-pci,fsdev=work,mount_tag=work \
 	"$@" </dev/null >"$work/qemu" 2>&1 &
 child=$!
-left=$((limit * 10))
-while kill -0 "$child" 2>/dev/null && [ "$left" -gt 0 ]; do
+until=$(($(date +%s) + limit))
+late=
+while kill -0 "$child" 2>/dev/null && [ -z "$late" ]; do
 	sleep 0.1
-	left=$((left - 1))
+	[ "$(date +%s)" -lt "$until" ] || late=1
 done
-if [ "$left" -eq 0 ]; then
+if [ -n "$late" ]; then
 	kill "$child" 2>/dev/null
 	status=124
 	echo "run.sh: over $limit s" >&2

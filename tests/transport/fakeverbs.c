@@ -267,7 +267,7 @@ struct fake_qp *fake_qp_of(uint32_t number)
 struct fake_mr *fake_mr_of(const struct ibv_context *ctx, uint32_t key)
 {
 	for (size_t i = 0; i < OBJECTS; i++)
-		if (f.mr[i] && f.mr[i]->mr.rkey == key && f.mr[i]->mr.context == ctx)
+		if (f.mr[i] && f.mr[i]->mr.lkey == key && f.mr[i]->mr.context == ctx)
 			return f.mr[i];
 	return NULL;
 }

@@ -356,7 +356,8 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 					.addr = addr,
 					.length = length,
 					.lkey = key,
-					.rkey = key};
+					/* As Soft-RoCE: nobody else may use it. */
+					.rkey = access & ~IBV_ACCESS_LOCAL_WRITE ? key : 0};
 		m->access = (unsigned)access;
 		while (f.mr[i])
 			i++;
