@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,24 +41,14 @@ static struct mc_engine *open_engine(struct matrix_world *w, const char *address
 	return e;
 }
 
-/* The part of a memory that is registered. */
-static struct mc_memory inner(const struct mc_memory *m)
-{
-	struct mc_memory in = *m;
-
-	in.bytes -= MATRIX_GUARD;
-	return in;
-}
-
 static void own(struct matrix_world *w, struct mc_engine *e, bool yes)
 {
-	struct mc_memory in = inner(&w->remote);
 	struct mc_err err = {0};
 
 	if (yes)
-		must(mc_engine_register(e, &in, BOTH, &err), "register", &err);
+		must(mc_engine_register(e, &w->remote, BOTH, &err), "register", &err);
 	else
-		must(mc_engine_unregister(e, in.base, &err), "unregister", &err);
+		must(mc_engine_unregister(e, w->remote.base, &err), "unregister", &err);
 }
 
 /* The owner's process does what it is told, a byte each: open at the address that follows, register,
@@ -134,17 +125,31 @@ static void end_owner(struct matrix_owner *o)
 	o->e = NULL;
 }
 
+/* A memory that can be shared, and behind it bytes that are not of it. */
 static void alloc(struct mc_memory *m, size_t bytes)
 {
 	struct mc_err err = {0};
+	uint8_t *both =
+	    mmap(NULL, bytes + MATRIX_GUARD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	must(mc_memory_alloc(m, bytes + MATRIX_GUARD, "cpu:0", &err), "memory", &err);
-	memset(m->base, GUARD_BYTE, m->bytes);
+	must(mc_memory_alloc(m, bytes, "cpu:0", &err), "memory", &err);
+	if (both == MAP_FAILED || m->bytes != bytes)
+		matrix_die("memory", "there is none");
+	munmap(m->base, bytes);
+	m->base = mmap(both, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd, 0);
+	if (m->base != both)
+		matrix_die("memory", "it cannot be mapped");
+	memset(both + bytes, GUARD_BYTE, MATRIX_GUARD);
+}
+
+static void release(struct mc_memory *m)
+{
+	munmap((uint8_t *)m->base + m->bytes, MATRIX_GUARD);
+	mc_memory_free(m);
 }
 
 void matrix_open(struct matrix_world *w)
 {
-	struct mc_memory in;
 	struct mc_err err = {0};
 
 	alloc(&w->local, w->bytes);
@@ -155,8 +160,7 @@ void matrix_open(struct matrix_world *w)
 	}
 	open_owner(w, &w->owner);
 	w->e = open_engine(w, NULL);
-	in = inner(&w->local);
-	must(mc_engine_register(w->e, &in, 0, &err), "register", &err);
+	must(mc_engine_register(w->e, &w->local, 0, &err), "register", &err);
 	must(mc_engine_connect(w->e, w->owner.address, &w->peer, &err), "connect", &err);
 	w->seed = 1;
 	w->fault = mc_clock_ns();
@@ -168,8 +172,8 @@ void matrix_close(struct matrix_world *w)
 	mc_engine_close(w->e);
 	end_owner(&w->owner);
 	end_owner(&w->spare);
-	mc_memory_free(&w->local);
-	mc_memory_free(&w->remote);
+	release(&w->local);
+	release(&w->remote);
 }
 
 /* Byte i of a memory before the transfer. */
@@ -199,7 +203,7 @@ static void check(struct matrix_world *w, bool done)
 			matrix_die("a byte",
 				   done ? "the batch is done, and it is not" : "it is neither old nor new");
 	}
-	for (size_t i = w->bytes; i < w->local.bytes; i++)
+	for (size_t i = w->bytes; i < w->bytes + MATRIX_GUARD; i++)
 		if (here[i] != GUARD_BYTE || there[i] != GUARD_BYTE)
 			matrix_die("a byte", "what is not registered has changed");
 	w->checked += 2 * w->bytes;
