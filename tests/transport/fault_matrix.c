@@ -27,7 +27,7 @@ static const struct row {
     {"an operation fails", VERBS, true, false, "done, resent", matrix_wrong_status},
     {"retries exceeded", VERBS, true, false, "done, resent", matrix_retries_exceeded},
     {"a completion is lost", VERBS, true, true, "done, resent", matrix_completion_lost},
-    {"completion queue overruns", VERBS, true, false, "done, resent", matrix_overrun},
+    {"completion queue overruns", VERBS, true, false, "done", matrix_overrun},
     {"device gone, of two", VERBS, true, false, "done over another path", matrix_device_gone},
     {"device back", VERBS, true, false, "done over the same path again", matrix_device_back},
     {"port without link, of two", VERBS, true, false, "done over another path", matrix_link_down},

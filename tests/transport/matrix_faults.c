@@ -54,43 +54,59 @@ static void again(struct matrix_world *w, struct outcome *o, size_t port)
 }
 
 #ifdef MATRIX_VERBS
+/* In the midst of a transfer the devices pause, and the fault comes. */
+static void begin_held(struct matrix_world *w)
+{
+	struct mc_batch_status s;
+
+	matrix_begin(w);
+	fake_hold(true);
+	while (!fake_held()) { /* it was over before that */
+		fake_hold(false);
+		matrix_end(w, &s);
+		matrix_begin(w);
+		fake_hold(true);
+	}
+	matrix_fault(w);
+}
+
 void matrix_wrong_status(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_status(IBV_WC_REM_OP_ERR, 1);
+	fake_hold(false);
 	end(w, o, false);
 }
 
 void matrix_retries_exceeded(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_status(IBV_WC_RETRY_EXC_ERR, 1);
+	fake_hold(false);
 	end(w, o, false);
 }
 
 void matrix_completion_lost(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_lose(1);
+	fake_hold(false);
 	end(w, o, false);
 }
 
 void matrix_overrun(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_overrun(0);
+	fake_hold(false);
 	end(w, o, false);
 }
 
 void matrix_device_gone(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_device(1, false, true);
+	fake_hold(false);
 	end(w, o, true);
 }
 
@@ -103,9 +119,9 @@ void matrix_device_back(struct matrix_world *w, struct outcome *o)
 
 void matrix_link_down(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_link(1, false);
+	fake_hold(false);
 	end(w, o, true);
 }
 
@@ -118,10 +134,10 @@ void matrix_link_up(struct matrix_world *w, struct outcome *o)
 
 void matrix_no_link(struct matrix_world *w, struct outcome *o)
 {
-	matrix_begin(w);
-	matrix_fault(w);
+	begin_held(w);
 	fake_link(0, false);
 	fake_link(1, false);
+	fake_hold(false);
 	if (!end(w, o, false)) {
 		fake_link(0, true);
 		fake_link(1, true);
