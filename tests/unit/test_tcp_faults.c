@@ -9,7 +9,7 @@
 
 enum { BYTES = 150000, AREAS = 4, ROUNDS = 10 };
 
-extern const struct mc_transport mc_transport_tcp;
+extern const struct mc_transport mc_transport_tcp, mc_transport_shm;
 
 static struct mc_transport via; /* TCP, whose ports are found at the proxy's addresses */
 
@@ -38,14 +38,19 @@ struct world {
 	struct area x[AREAS];
 };
 
-static void open_world(struct world *w, int seed)
+/* shared: one of the ports, and memories in turn, are shared. */
+static void open_world(struct world *w, int seed, bool shared)
 {
-	static const char *const two[] = {"127.0.0.1", "127.0.0.1", NULL};
+	struct mc_engine_port port[2] = {{&via, "127.0.0.1"}, {&via, "127.0.0.1"}};
 	struct mc_engine_want want = world_want();
 	uint32_t peer[2];
 
 	via = mc_transport_tcp;
 	via.port_address = via_address;
+	if (shared)
+		port[0] = (struct mc_engine_port){&mc_transport_shm, ""};
+	want.port = port;
+	want.ports = 2;
 	want.batch_timeout_ns = 150 * MS;
 	want.slice_timeout_ns = 20 * MS;
 	want.connect_timeout_ns = 60 * MS;
@@ -54,10 +59,10 @@ static void open_world(struct world *w, int seed)
 	want.lanes = 2;
 	want.endpoints = seed % 2 ? 2 : 16;
 	for (int i = 0; i < 2; i++)
-		w->e[i] = world_open(&want, &via, two);
+		ck_assert_int_eq(mc_engine_open(w->e + i, &want, NULL), 0);
 	for (int i = 0; i < AREAS; i++) {
 		w->x[i] = (struct area){.asker = w->e[i % 2], .owner = w->e[(i + 1) % 2]};
-		area_open(w->x + i, BYTES, (uint64_t)(10 * seed + i), false);
+		area_open(w->x + i, BYTES, (uint64_t)(10 * seed + i), shared && i / 2);
 	}
 	for (int i = 0; i < 2; i++)
 		peer[i] = area_meet(w->e[i], proxy_to(mc_engine_address(w->e[!i])));
@@ -89,19 +94,19 @@ static void set_faults(uint64_t rng)
 	proxy_set(&f);
 }
 
-START_TEST(faults)
+static void go_through(int seed, bool shared)
 {
 	struct world w;
-	uint64_t rng = 500 + (uint64_t)_i;
+	uint64_t rng = 500 + (uint64_t)seed;
 	struct mc_engine_stats st[2];
 	unsigned done = 0, failed = 0;
 
-	proxy_start((uint64_t)_i + 1);
-	open_world(&w, _i);
-	if (_i % 2 == 0)
+	proxy_start((uint64_t)seed + 1);
+	open_world(&w, seed, shared);
+	if (seed % 2 == 0)
 		interrupt();
 	for (int round = 0; round < ROUNDS; round++) {
-		bool away = round % 4 == 2;
+		bool away = shared || round % 4 == 2;
 
 		rng = mc_hash_u64(rng);
 		set_faults(rng);
@@ -135,6 +140,17 @@ START_TEST(faults)
 	close_world(&w);
 	proxy_stop();
 }
+
+START_TEST(faults)
+{
+	go_through(_i, false);
+}
+END_TEST
+
+START_TEST(beside_shared_memory)
+{
+	go_through(_i, true);
+}
 END_TEST
 
 static Suite *suite(void)
@@ -143,6 +159,7 @@ static Suite *suite(void)
 	TCase *c = tcase_create("faults");
 
 	tcase_add_loop_test(c, faults, 0, area_seeds(2));
+	tcase_add_loop_test(c, beside_shared_memory, 0, area_seeds(1));
 	suite_add_tcase(s, c);
 	return s;
 }
