@@ -137,7 +137,8 @@ static void enter(struct mc_engine *e, struct mc_batch *b)
 		b->ends[i].local->uses++;
 	for (size_t i = 0; i < b->tasks; i++)
 		mc_dispatch_queue(e, b->ends[b->task[i].request].peer, &b->task[i]);
-	pthread_cond_signal(&e->tick);
+	if (e->asleep)
+		pthread_cond_signal(&e->tick);
 }
 
 static int count(struct mc_engine *e, const struct mc_request *r, size_t n, struct mc_batch *b,

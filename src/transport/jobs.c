@@ -134,17 +134,22 @@ static void look_at_clock(struct mc_engine *e, int64_t now)
 static void *keep(void *arg)
 {
 	struct mc_engine *e = arg;
+	bool idle = true;
 
 	pthread_mutex_lock(&e->lock);
 	while (!e->closing) {
-		if (TAILQ_EMPTY(&e->pending)) {
+		/* After a tick without a batch; so those of a busy engine need not wake it one by one. */
+		if (TAILQ_EMPTY(&e->pending) && idle) {
+			e->asleep = true;
 			pthread_cond_wait(&e->tick, &e->lock);
+			e->asleep = idle = false;
 		} else {
 			int64_t at = mc_clock_ns() + TICK_NS;
 			struct timespec t = {.tv_sec = at / MC_NS_PER_S, .tv_nsec = at % MC_NS_PER_S};
 
 			pthread_cond_timedwait(&e->tick, &e->lock, &t);
 			look_at_clock(e, mc_clock_ns());
+			idle = TAILQ_EMPTY(&e->pending);
 			if (!e->closing)
 				mc_dispatch(e);
 		}

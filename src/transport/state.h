@@ -166,6 +166,7 @@ struct mc_engine {
 	pthread_t keeper, worker[MC_JOB_THREADS];
 	size_t workers, idle, calls; /* calls: jobs that wait, but for closing */
 	bool kept;
+	bool asleep; /* the keeper is */
 	struct mc_engine_stats stats;
 };
 
