@@ -211,12 +211,40 @@ int mc_engine_poll(struct mc_engine *e, uint64_t batch, struct mc_batch_status *
 	return mc_engine_wait(e, batch, 0, out, err);
 }
 
+static void sleep_until(struct mc_engine *e, int64_t until)
+{
+	struct timespec at = {.tv_sec = until / MC_NS_PER_S, .tv_nsec = until % MC_NS_PER_S};
+
+	if (until == INT64_MAX)
+		pthread_cond_wait(&e->ended, &e->lock);
+	else
+		pthread_cond_timedwait(&e->ended, &e->lock, &at);
+}
+
+/* Who waits may as well do some of the work. */
+static bool help(struct mc_engine *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < e->ports; i++) {
+		const struct mc_side *side = &e->side[i];
+
+		if (!side->t->help)
+			continue;
+		pthread_mutex_unlock(&e->lock);
+		any |= side->t->help(side->port);
+		pthread_mutex_lock(&e->lock);
+	}
+	if (any)
+		mc_dispatch(e);
+	return any;
+}
+
 int mc_engine_wait(struct mc_engine *e, uint64_t batch, int64_t timeout_ns, struct mc_batch_status *out,
 		   struct mc_err *err)
 {
 	int64_t now = mc_clock_ns();
 	int64_t until = timeout_ns < 0 || timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
-	struct timespec at = {.tv_sec = until / MC_NS_PER_S, .tv_nsec = until % MC_NS_PER_S};
 	struct mc_batch *b;
 	int rc = 0;
 
@@ -226,10 +254,9 @@ int mc_engine_wait(struct mc_engine *e, uint64_t batch, int64_t timeout_ns, stru
 		rc = mc_err_set(err, MC_USAGE, "there is no such batch");
 	} else {
 		b->waiters++;
-		while (b->state == MC_BATCH_PENDING && timeout_ns &&
-		       (until == INT64_MAX ? pthread_cond_wait(&e->ended, &e->lock)
-					   : pthread_cond_timedwait(&e->ended, &e->lock, &at)) != ETIMEDOUT)
-			;
+		while (b->state == MC_BATCH_PENDING && timeout_ns && mc_clock_ns() < until)
+			if (!help(e) && b->state == MC_BATCH_PENDING)
+				sleep_until(e, until);
 		b->waiters--;
 		tell(b, out);
 	}

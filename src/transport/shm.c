@@ -224,5 +224,6 @@ const struct mc_transport mc_transport_shm = {
     .disconnect = mc_shm_disconnect,
     .post = mc_shm_post,
     .poll = mc_shm_poll,
+    .help = mc_shm_help,
     .fence = mc_shm_fence,
 };

@@ -1,7 +1,7 @@
 /*
  * The copies. A few slices are copied by who posts them, so that a small request costs no switch of threads;
- * more by the port's copiers. After each run the socket is looked at: what was copied for a peer that was
- * gone by then doesn't count.
+ * more by the port's copiers, and by who waits for them. After each run the socket is looked at: what was
+ * copied for a peer that was gone by then doesn't count.
  */
 #include <string.h>
 
@@ -210,31 +210,44 @@ static struct mc_endpoint *take(struct mc_port *p, struct run *run)
 	return ep;
 }
 
+/* One share; false: there is none. */
+static bool work(struct mc_port *p)
+{
+	struct run run;
+	struct mc_endpoint *ep = take(p, &run);
+	bool there;
+
+	if (run.n) {
+		p->copying++;
+		pthread_mutex_unlock(&p->lock);
+		there = copy(ep, &run);
+		pthread_mutex_lock(&p->lock);
+		p->copying--;
+		finish(ep, &run, there);
+	}
+	return ep;
+}
+
 void *mc_shm_copier(void *port)
 {
 	struct mc_port *p = port;
-	struct mc_endpoint *ep;
-	struct run run;
 
 	pthread_mutex_lock(&p->lock);
-	while (!p->closing) {
-		ep = take(p, &run);
-		if (!ep) {
+	while (!p->closing)
+		if (work(p))
+			mc_shm_tell(p);
+		else
 			pthread_cond_wait(&p->work, &p->lock);
-			continue;
-		}
-		if (run.n) {
-			bool there;
-
-			p->copying++;
-			pthread_mutex_unlock(&p->lock);
-			there = copy(ep, &run);
-			pthread_mutex_lock(&p->lock);
-			p->copying--;
-			finish(ep, &run, there);
-		}
-		mc_shm_tell(p);
-	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
+}
+
+bool mc_shm_help(struct mc_port *p)
+{
+	bool any;
+
+	pthread_mutex_lock(&p->lock);
+	any = work(p);
+	pthread_mutex_unlock(&p->lock);
+	return any;
 }

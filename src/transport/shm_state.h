@@ -156,6 +156,7 @@ struct mc_shm_map *mc_shm_map_find(struct mc_endpoint *ep, uint64_t key);
 /* shm_copy.c: with the lock */
 void mc_shm_post(struct mc_endpoint *ep, struct mc_slice *const *slice, size_t n); /* without it */
 size_t mc_shm_poll(struct mc_port *p, struct mc_completion *out, size_t n);        /* without it */
+bool mc_shm_help(struct mc_port *p);                                               /* without it */
 void mc_shm_complete(struct mc_endpoint *ep, struct mc_slice *s, enum mc_wire status, const char *why);
 void mc_shm_queue(struct mc_endpoint *ep, struct mc_slice *s);
 void mc_shm_tell(struct mc_port *p); /* wake the port's user, if there is something; gives up the lock */

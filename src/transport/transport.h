@@ -31,7 +31,8 @@
 #define MC_PORT_NAME    64  /* bytes of a port's name with its NUL */
 #define MC_PORT_ADDRESS 160 /* bytes of its address with its NUL */
 
-#define MC_KEY_LOCAL (UINT64_C(1) << 63) /* of a key: this memory can't be shared with peers over the port */
+#define MC_KEY_LOCAL (UINT64_C(1) << 63) /* of a key: this memory can't be shared with peers over the port   \
+					  */
 
 /* Defined by each transport. */
 struct mc_port;
@@ -125,6 +126,10 @@ struct mc_transport {
 	void (*post)(struct mc_endpoint *ep, struct mc_slice *const *slice, size_t n);
 	/* Up to n completions of all endpoints of the port. */
 	size_t (*poll)(struct mc_port *p, struct mc_completion *out, size_t n);
+	/* Do a little of the port's work in the thread of a caller who would only wait; what has completed by
+	 * its return is there to poll, without a wake. False: there is nothing to do. NULL: there never is.
+	 */
+	bool (*help)(struct mc_port *p);
 	/* At the owner of the memory: end the connection of that id, if there is one, and wait until it can
 	 * write no more. */
 	int (*fence)(struct mc_port *p, uint64_t id, struct mc_err *err);
