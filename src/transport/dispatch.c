@@ -110,22 +110,20 @@ static const struct mc_segment_range *range_of(struct mc_engine *e, struct mc_ta
 	const struct mc_ends *ends = &b->ends[t->request];
 	const struct mc_peer *p = ends->peer;
 	unsigned access = t->s.op == MC_OP_READ ? MC_ACCESS_READ : MC_ACCESS_WRITE;
-	const struct mc_segment_range *range = NULL;
-	struct mc_err why = {0};
+	if (ends->life == p->seg->life) {
+		const struct mc_segment_range *range = mc_segment_find(p->seg, t->s.remote, t->s.bytes);
 
-	if (ends->life != p->seg->life) {
-		mc_err_set(&why, MC_FAIL, "peer %s has restarted", p->address);
-	} else {
-		range = mc_segment_find(p->seg, t->s.remote, t->s.bytes);
-		if (range && !(range->access & access))
-			range = NULL;
-		if (!range)
-			mc_err_set(&why, MC_FAIL, "peer %s does not have that memory registered any more",
-				   p->address);
+		if (range && range->access & access)
+			return range;
 	}
-	if (!range)
-		mc_batch_fail(e, b, t->request, &why);
-	return range;
+	struct mc_err why = {0}; /* of nearly 1 KB: not before it is needed */
+
+	mc_err_set(&why, MC_FAIL,
+		   ends->life != p->seg->life ? "peer %s has restarted"
+					      : "peer %s does not have that memory registered any more",
+		   p->address);
+	mc_batch_fail(e, b, t->request, &why);
+	return NULL;
 }
 
 /* Nothing can be sent now, nor soon: the batch has failed. */
@@ -133,24 +131,28 @@ static bool give_up(struct mc_engine *e, struct mc_task *t, int64_t now, const s
 {
 	const struct mc_ends *ends = &t->batch->ends[t->request];
 	const struct mc_peer *p = ends->peer;
+	bool silent = t->s.op == MC_OP_WRITE && p->fence.n && mc_peer_silent(e, p, now);
+	bool spent = c->tier == UINT_MAX && c->spent == c->paths;
+
+	if (c->paths && !silent && !spent && t->tries <= e->want.retries + c->paths)
+		return false;
 	struct mc_err why = {0};
 
 	if (!c->paths)
 		mc_err_set(&why, MC_FAIL, "no port reaches that memory of peer %s", p->address);
-	else if (t->s.op == MC_OP_WRITE && p->fence.n && mc_peer_silent(e, p, now))
+	else if (silent)
 		mc_err_set(&why, MC_FAIL,
 			   "peer %s does not confirm that a lost connection writes nothing more: %.200s",
 			   p->address, p->why.text);
-	else if (c->tier == UINT_MAX && c->spent == c->paths)
+	else if (spent)
 		mc_err_set(&why, MC_FAIL,
 			   "all paths to peer %s failed %u times in a row; the last one: %.200s", p->address,
 			   e->want.retries, p->why.rc ? p->why.text : "no link");
-	else if (t->tries > e->want.retries + c->paths)
+	else
 		mc_err_set(&why, MC_FAIL, "a slice to peer %s was lost %u times; at last: %.200s", p->address,
 			   (unsigned)t->tries, p->why.text);
-	if (why.rc)
-		mc_batch_fail(e, t->batch, t->request, &why);
-	return why.rc;
+	mc_batch_fail(e, t->batch, t->request, &why);
+	return true;
 }
 
 static void hand_over(struct mc_engine *e, struct mc_task *t, const struct mc_segment_range *range,
@@ -204,6 +206,8 @@ static bool send_queue(struct mc_engine *e, struct mc_peer *p, int64_t now)
 	unsigned stuck = 0;
 	bool sent = false;
 	struct mc_task *t = TAILQ_FIRST(&p->queue), *after;
+	const struct mc_batch *full = NULL; /* the links of this batch's request are full: */
+	uint32_t full_request = 0;
 
 	if (p->stale) {
 		if (mc_peer_silent(e, p, now))
@@ -211,9 +215,15 @@ static bool send_queue(struct mc_engine *e, struct mc_peer *p, int64_t now)
 		return false;
 	}
 	for (; t && stuck < STUCK; t = after) {
-		const struct mc_segment_range *range = range_of(e, t);
+		const struct mc_segment_range *range;
 		struct choice c;
 
+		if (t->batch == full && t->request == full_request) {
+			after = TAILQ_NEXT(t, next);
+			stuck++;
+			continue;
+		}
+		range = range_of(e, t);
 		if (!range) {
 			after = TAILQ_FIRST(&p->queue); /* the batch took its slices with it */
 			continue;
@@ -234,6 +244,10 @@ static bool send_queue(struct mc_engine *e, struct mc_peer *p, int64_t now)
 		/* What was lost must not come in after what is sent now. */
 		if (!c.link || (t->s.op == MC_OP_WRITE && p->fence.n)) {
 			stuck++;
+			if (c.ready && !c.missing) {
+				full = t->batch;
+				full_request = t->request;
+			}
 			continue;
 		}
 		if (run.n == POSTED || (run.n && run.link != c.link))
@@ -269,11 +283,12 @@ static void completed(struct mc_engine *e, const struct mc_completion *c)
 {
 	struct mc_task *t = (struct mc_task *)c->slice;
 	struct mc_link *k = t->link;
-	struct mc_err why = {0};
 
 	if (c->status == MC_WIRE_LOST) { /* it comes back when the link is closed */
 		if (k->state != MC_LINK_READY)
 			return;
+		struct mc_err why = {0};
+
 		mc_err_set(&why, MC_FAIL, "%s", c->why);
 		mc_pool_path_failed(e, k, &why);
 		mc_pool_close(e, k, true);
