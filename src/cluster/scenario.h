@@ -44,8 +44,8 @@ struct mc_scenario {
 		char *nics;            /* all, preferred */
 		char *memory;          /* striped, one-socket */
 		char *detail;          /* auto, nic */
-		int64_t slice;         /* bytes */
-		mc_time slice_cost;    /* of a NIC */
+		int64_t slice;         /* bytes; 0: the profile's */
+		mc_time slice_cost;    /* of a NIC; 0: the profile's */
 		mc_time failover;      /* negative: the profile's */
 		int64_t rack_nodes;    /* 0: no racks */
 		char *rack_order;      /* filled, dealt */

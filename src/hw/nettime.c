@@ -19,10 +19,11 @@ void mc_nettime_init(struct mc_nettime *t, const struct mc_profile *p)
 		t->node_bytes_per_s = mc_nics_bytes_per_s(&n);
 }
 
-/* bytes/s of `nics` NICs with whole slices. */
-static double rate(const struct mc_nettime *t, double slice, double nics)
+/* bytes/s of `nics` NICs with whole slices, to and from so many peers. */
+static double rate(const struct mc_nettime *t, double slice, double nics, double peers)
 {
-	double all = nics / (1 / t->nic_bytes_per_s + t->slice_s / slice);
+	double one = 1 / (1 / t->nic_bytes_per_s + t->slice_s / slice);
+	double all = nics * one / (1 + t->peer_loss * (peers - 1));
 
 	return t->node_bytes_per_s > 0 ? fmin(all, t->node_bytes_per_s) : all;
 }
@@ -32,13 +33,17 @@ double mc_nettime_own_s(const struct mc_nettime *t, const struct mc_nettime_load
 	double slice = l->slice > 0 ? l->slice : t->slice_bytes, nics = l->nics > 0 ? l->nics : t->nics;
 	double rest = ceil(l->bytes / slice) - l->bytes / slice; /* of the last slice */
 
-	return l->bytes / rate(t, slice, nics) + (t->request_s + rest * t->slice_s) / nics;
+	double beside = t->request_s + rest * t->slice_s;
+
+	/* In bytes, as a NIC would move them meanwhile. */
+	beside *= rate(t, slice, nics, 1) / nics;
+	return (l->bytes + beside) / rate(t, slice, nics, l->peers);
 }
 
 double mc_nettime_s(const struct mc_nettime *t, const struct mc_nettime_load *l)
 {
-	assert(l->requests >= 1 && l->peers >= 1);
-	return t->startup_s + l->requests * (1 + t->peer_loss * (l->peers - 1)) * mc_nettime_own_s(t, l);
+	assert(l->requests >= 1);
+	return t->startup_s + l->requests * mc_nettime_own_s(t, l);
 }
 
 void mc_nettime_load_of(struct mc_nettime_load *l, const struct mc_op_point *p)
@@ -65,5 +70,5 @@ double mc_nettime_point_s(const struct mc_nettime *t, const struct mc_op_point *
 
 double mc_nettime_bytes_per_s(const struct mc_nettime *t)
 {
-	return rate(t, t->slice_bytes, t->nics);
+	return rate(t, t->slice_bytes, t->nics, 1);
 }

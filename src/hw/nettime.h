@@ -2,8 +2,8 @@
  * What a transfer between two nodes takes, by a profile: the closed form of what simulated transfers do
  * (net/fabric.h; tests hold the two together) and what `mooncake fit` fits to measured ones (fit/netfit.h).
  *
- *     seconds = startup + (requests under way) * (1 + loss * (peers - 1)) * own
- *     own     = (request_s + slices * slice_s) / nics + bytes / (nics * rate)
+ *     seconds = startup + (requests under way) * own
+ *     own     = (1 + loss * (peers - 1)) * (request_s + slices * slice_s + bytes / rate) / nics
  *
  * startup is latency: of requests that begin together each has it, at the same time. own is what a request
  * takes of the NICs of this end: bytes at the rate of a NIC, something for each slice (whole or not) and for
@@ -36,7 +36,7 @@ struct mc_nettime {
 	double peer_loss;          /* ratio */
 	uint32_t nics;             /* of a node */
 	double nic_bytes_per_s;    /* of one that is as fast as their mean */
-	double node_bytes_per_s;   /* of all, at most; 0: no such limit */
+	double node_bytes_per_s;   /* of a node, at most, whatever its NICs do; 0: no such limit */
 };
 
 /* One of several equal requests under way at an end. */
@@ -49,7 +49,7 @@ struct mc_nettime_load {
 };
 
 void mc_nettime_init(struct mc_nettime *t, const struct mc_profile *p);
-/* What a request takes alone, without the start-up. */
+/* What a request takes of the NICs of this end. */
 double mc_nettime_own_s(const struct mc_nettime *t, const struct mc_nettime_load *l);
 double mc_nettime_s(const struct mc_nettime *t, const struct mc_nettime_load *l);
 /* Of a sample (net_read, net_write, net_both): its load, and its time. Both ways: half of the requests are

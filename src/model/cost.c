@@ -186,6 +186,8 @@ static void ssd_init(struct mc_cost *c, const struct mc_profile *p)
 
 static void set_net(struct mc_cost *c, double bytes_per_s)
 {
+	if (c->net_slice_s > 0 && c->nics.n)
+		bytes_per_s /= 1 + bytes_per_s / c->nics.n * c->net_slice_s / c->net_slice_bytes;
 	c->net_bytes_per_s = bytes_per_s;
 	c->hop_s_per_token = (double)c->hop_bytes / bytes_per_s;
 }
@@ -247,6 +249,10 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	c->roof_flops_s = (mc_shape_dense_flops_per_token(shape) + mc_shape_head_flops(shape)) / r.flops;
 	c->h2d_bytes_per_s = profile->h2d_bytes_per_s;
 	c->net_startup_s = profile->net_startup_s;
+	c->net_request_s = profile->net_request_s;
+	c->net_slice_s = profile->net_slice_s;
+	c->net_slice_bytes = (double)profile->net_slice_bytes;
+	c->net_peer_loss = profile->net_peer_loss;
 	ssd_init(c, profile);
 	c->schedule_s = profile->schedule_s;
 	c->dram_bytes = profile->dram_bytes;
@@ -324,7 +330,9 @@ mc_time mc_cost_table_decode_ns(const struct mc_cost *c, int64_t batch, int64_t 
 
 double mc_cost_transfer_s(const struct mc_cost *c, double bytes)
 {
-	return c->net_startup_s + bytes / c->net_bytes_per_s;
+	double own = c->nics.n ? c->net_request_s / c->nics.n : 0;
+
+	return c->net_startup_s + own + bytes / c->net_bytes_per_s;
 }
 
 double mc_cost_ssd_s(const struct mc_cost *c, double bytes)

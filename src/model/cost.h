@@ -62,9 +62,11 @@ struct mc_cost {
 	double roof_kv_s;           /* s a context token: KV bytes / memory bandwidth */
 	double roof_flops_s;        /* s a batch member: dense and head operations / peak */
 	double h2d_bytes_per_s;     /* host to device, whole node */
-	double net_bytes_per_s;     /* usable, whole node, one direction */
+	double net_bytes_per_s;     /* usable, whole node, one direction; slices of the profile counted in */
 	double net_startup_s;       /* a transfer */
-	struct mc_nics nics;        /* of a node; n = 0: one NIC of net_bytes_per_s */
+	/* of a profile, for transfers: see hw/nettime.h */
+	double net_request_s, net_slice_s, net_slice_bytes, net_peer_loss;
+	struct mc_nics nics; /* of a node; n = 0: one NIC of net_bytes_per_s */
 	/* SSDs of a node together; 0: it has none. Reads: the least of the bandwidth and of what a full queue
 	 * does (depth x bytes of a read / its latency). */
 	double ssd_read_bytes_per_s, ssd_write_bytes_per_s;

@@ -15,23 +15,31 @@ struct problem {
 	} capacity;
 };
 
+/* Peers of the link's flows, counted anew. */
+static size_t peers(struct mc_net *net, const struct mc_net_link *link)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < link->flow.n; i++) {
+		uint32_t far = mc_net_flow_get(net, link->flow.at[i].flow)->far[link->side];
+		size_t k = 0;
+
+		while (k < i && mc_net_flow_get(net, link->flow.at[k].flow)->far[link->side] != far)
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
 static void collect(struct mc_net *net, struct problem *p)
 {
-	for (uint32_t l = 0; l < net->link.n; l++)
-		mc_vec_push(&p->capacity, net->link.at[l].capacity);
-	for (uint32_t id = 0; id < net->slab.n * MC_NET_SLAB; id++) {
-		struct mc_net_flow *flow = mc_net_flow_get(net, id);
-		struct mc_net_solve_flow s = {
-		    .n_links = flow->n_links, .weight = flow->weight, .cap = INFINITY};
+	for (uint32_t l = 0; l < net->link.n; l++) {
+		const struct mc_net_link *link = &net->link.at[l];
+		double lost =
+		    link->loss > 0 && link->flow.n ? link->loss * (double)(peers(net, link) - 1) : 0;
 
-		if (flow->state == MC_NET_UNUSED || flow->state == MC_NET_STARTING)
-			continue;
-		for (uint32_t k = 0; k < s.n_links; k++)
-			s.link[k] = flow->hop[k].link;
-		if (flow->state == MC_NET_LIMITED)
-			s.cap = flow->supply;
-		mc_vec_push(&p->flow, s);
-		mc_vec_push(&p->of, flow);
+		mc_vec_push(&p->capacity,
+			    lost > 0 ? fmin(link->base, link->base * link->room / (1 + lost)) : link->base);
 	}
 }
 

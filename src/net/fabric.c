@@ -33,6 +33,33 @@ static const struct mc_node *take_node(struct mc_fabric *f, const struct mc_fabr
 	return own;
 }
 
+/* Peers slow the NICs down that are the link, or are behind it. */
+static void add_contention(struct mc_fabric *f, uint32_t link, bool in, double nics)
+{
+	double room = nics / f->link.at[link].base;
+
+	if (f->params.peer_loss > 0)
+		mc_net_link_contend(f->net, link, in, f->params.peer_loss, room > 1 ? room : 1);
+}
+
+/* What the NICs of a node let through by themselves, out and in; false: not all of them alike. */
+static bool nics_alone(const struct mc_fabric *f, const struct mc_node *node, double speed[2])
+{
+	struct mc_node bare = *node;
+
+	bare.host_bytes_per_s = bare.switch_bytes_per_s = 0;
+	return mc_node_lumps(&bare, f->params.use, &speed[0], &speed[1]);
+}
+
+/* As mc_node_lumps; and peers slow all NICs down alike. */
+static bool lumps(const struct mc_fabric *f, const struct mc_node *node)
+{
+	double speed[2];
+
+	return mc_node_lumps(node, f->params.use, &speed[0], &speed[1]) &&
+	       (f->params.peer_loss <= 0 || nics_alone(f, node, speed));
+}
+
 static uint32_t add_link(struct mc_fabric *f, struct mc_fabric_link link)
 {
 	mc_vec_push(&f->link, link);
@@ -64,13 +91,12 @@ static uint32_t rack_of(const struct mc_fabric *f, uint32_t node)
 static enum mc_fabric_grain finest_needed(const struct mc_fabric *f)
 {
 	enum mc_fabric_grain grain = MC_FABRIC_ENDPOINT;
-	double out, in;
 	uint32_t node = 0;
 
 	if (f->params.nic_faults)
 		return MC_FABRIC_NIC;
 	for (uint32_t i = 0; i < f->n_nodes; i++)
-		if (!mc_node_lumps(&f->node[i], f->params.use, &out, &in))
+		if (!lumps(f, &f->node[i]))
 			return MC_FABRIC_NIC;
 	for (uint32_t e = 0; e < f->n_ends; node += f->end[e++].width)
 		for (uint32_t w = 1; w < f->end[e].width; w++)
@@ -82,13 +108,16 @@ static enum mc_fabric_grain finest_needed(const struct mc_fabric *f)
 static void build_lump(struct mc_fabric *f, uint32_t h, uint32_t width)
 {
 	struct mc_fabric_host *host = &f->host[h];
-	double speed[2];
+	double speed[2], alone[2];
 
 	mc_node_lumps(host->node, f->params.use, &speed[0], &speed[1]);
+	nics_alone(f, host->node, alone);
 	host->lumped = true;
 	host->link = mc_xcalloc(2, sizeof *host->link);
-	for (uint32_t part = 0; part < 2; part++)
+	for (uint32_t part = 0; part < 2; part++) {
 		host->link[part] = add_link(f, (struct mc_fabric_link){speed[part] * width, h, part, NULL});
+		add_contention(f, host->link[part], part, alone[part] * width);
+	}
 }
 
 static void build_nics(struct mc_fabric *f, uint32_t h)
@@ -104,9 +133,23 @@ static void build_nics(struct mc_fabric *f, uint32_t h)
 		host->link[part] = MC_FABRIC_NONE;
 		if (speed < INFINITY)
 			host->link[part] = add_link(f, (struct mc_fabric_link){speed, h, part, NULL});
+		if (part < 2 * host->node->nics)
+			add_contention(f, host->link[part], part >= host->node->nics, speed);
 	}
 	for (uint32_t i = 0; i < host->node->nics; i++)
 		host->alive[i] = true;
+}
+
+/* What one NIC sends, as the mean of a node's, with what else limits them where that is one number. */
+static double nic_speed(const struct mc_fabric *f, const struct mc_fabric_end *end)
+{
+	double sum = 0, out, in;
+
+	for (uint32_t i = 0; i < end->node->nics; i++)
+		sum += end->node->nic_bytes_per_s[i];
+	if (mc_node_lumps(end->node, f->params.use, &out, &in))
+		sum = out;
+	return sum / end->node->nics;
 }
 
 static void build_hosts(struct mc_fabric *f, uint32_t nodes)
@@ -127,6 +170,7 @@ static void build_hosts(struct mc_fabric *f, uint32_t nodes)
 			else
 				build_lump(f, h, end->width / end->hosts);
 		}
+		end->nic_bytes_per_s = nic_speed(f, end);
 		node += end->width;
 	}
 	f->n_hosts = h;
@@ -155,6 +199,7 @@ static void build_racks(struct mc_fabric *f)
 static void check_params(const struct mc_fabric_params *p)
 {
 	assert(p->slice_bytes >= 1 && p->slice_s >= 0 && p->failover >= 0);
+	assert(p->request_s >= 0 && p->peer_loss >= 0);
 	assert(!p->rack_nodes || p->oversubscription >= 1);
 	assert(p->use.memory.place != MC_MEMORY_DEFAULT);
 }

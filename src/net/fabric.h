@@ -49,7 +49,9 @@ struct mc_fabric_params {
 	    oversubscription;   /* >= 1: sum of the NICs of a rack over the bandwidth to and from the spine */
 	struct mc_node_use use; /* of transfers that name no memory of their own */
 	double slice_bytes;     /* >= 1; a slice that is under way when its NIC fails is resent */
-	double slice_s;         /* time of a NIC for a slice beside that of its bytes */
+	double slice_s;         /* time of a NIC for a slice, whole or not, beside that of its bytes */
+	double request_s;       /* time of a NIC for a transfer beside both */
+	double peer_loss;       /* contention of an endpoint's NICs: see mc_net_link_contend */
 	mc_time failover;       /* from the failure of a NIC until its bytes are resent over others */
 	bool nic_faults;        /* mc_fabric_nic_set may be called */
 	enum mc_fabric_grain grain; /* for tests: a grain that is not exact is asserted against */

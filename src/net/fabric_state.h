@@ -49,7 +49,8 @@ struct mc_fabric_end {
 	char *name;
 	uint32_t width;
 	const struct mc_node *node;
-	uint32_t host, hosts; /* the first, how many */
+	double nic_bytes_per_s; /* sent by one of its NICs, as their mean */
+	uint32_t host, hosts;   /* the first, how many */
 	bool down;
 	uint32_t sends, receives;
 	struct mc_ring out, in; /* of transfers, in the order of their starts */
@@ -72,8 +73,9 @@ struct mc_piece {
 	mc_time born;
 	double bytes, head, tail; /* as of a flow that started at `born` */
 	double weight;
-	double skip; /* WAITING, STALLED: bytes that have arrived */
-	mc_time due; /* WAITING */
+	double ahead; /* as of a flow; nothing of what is sent again */
+	double skip;  /* WAITING, STALLED: bytes that have arrived */
+	mc_time due;  /* WAITING */
 };
 
 enum mc_transfer_state {

@@ -14,7 +14,8 @@ static double produced(const struct mc_net_flow *flow, mc_time at)
 				((double)(at - flow->born) / (double)(flow->produce_end - flow->born));
 }
 
-double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at)
+/* As mc_net_flow_sent; below 0 in what is ahead. */
+static double progress(const struct mc_net_flow *flow, mc_time at)
 {
 	switch (flow->state) {
 	case MC_NET_LIMITED:
@@ -27,13 +28,18 @@ double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at)
 	}
 }
 
+double mc_net_flow_sent(const struct mc_net_flow *flow, mc_time at)
+{
+	return fmax(progress(flow, at), 0);
+}
+
 static void bring_up(struct mc_net_flow *flow)
 {
 	mc_time now = flow->net->loop->now;
 
 	if (now == flow->since)
 		return;
-	flow->sent = mc_net_flow_sent(flow, now);
+	flow->sent = progress(flow, now);
 	flow->since = now;
 }
 
@@ -127,6 +133,8 @@ static void complete(struct mc_net_flow *flow)
 	struct mc_net *net = flow->net;
 
 	mc_net_share_detach(net, flow);
+	if (net->contended)
+		mc_net_share_meet(net, flow, -1);
 	retire(flow, flow->bytes);
 	if (flow->done)
 		flow->done(flow->arg, flow->id);
@@ -144,6 +152,8 @@ static void activate(struct mc_net_flow *flow)
 		flow->state = MC_NET_WHOLE;
 	else
 		flow->state = drained(flow) ? MC_NET_LIMITED : MC_NET_BACKLOGGED;
+	if (flow->net->contended)
+		mc_net_share_meet(flow->net, flow, 1);
 	flow->narrow = mc_net_flow_narrow(flow);
 	flow->limit = mc_net_flow_limit(flow);
 	mc_net_share_attach(flow->net, flow);
@@ -223,8 +233,10 @@ void mc_net_free(struct mc_net *net)
 			mc_loop_cancel(net->loop, &net->slab.at[i][j].ev);
 		free(net->slab.at[i]);
 	}
-	for (size_t i = 0; i < net->link.n; i++)
+	for (size_t i = 0; i < net->link.n; i++) {
 		mc_vec_fini(&net->link.at[i].flow);
+		mc_vec_fini(&net->link.at[i].peer);
+	}
 	mc_vec_fini(&net->slab);
 	mc_vec_fini(&net->idle);
 	mc_vec_fini(&net->dirty);
@@ -240,7 +252,8 @@ uint32_t mc_net_link_add(struct mc_net *net, double bytes_per_s)
 {
 	assert(bytes_per_s > 0 && isfinite(bytes_per_s));
 	assert(net->link.n < UINT32_MAX);
-	mc_vec_push(&net->link, ((struct mc_net_link){.capacity = bytes_per_s, .level = INFINITY}));
+	mc_vec_push(&net->link,
+		    ((struct mc_net_link){.capacity = bytes_per_s, .base = bytes_per_s, .level = INFINITY}));
 	return (uint32_t)net->link.n - 1;
 }
 
@@ -276,12 +289,15 @@ static void check_spec(const struct mc_net *net, const struct mc_flow_spec *spec
 	assert(spec->weight >= 0 && isfinite(spec->weight));
 	assert(spec->bytes >= 0 && isfinite(spec->bytes));
 	assert(spec->head >= 0 && spec->tail >= 0 && spec->head + spec->tail <= spec->bytes);
-	assert(spec->startup >= 0);
+	assert(spec->startup >= 0 && spec->ahead >= 0 && isfinite(spec->ahead));
 }
 
 static void take_spec(struct mc_net_flow *flow, const struct mc_flow_spec *spec)
 {
 	flow->bytes = spec->bytes;
+	flow->sent = -spec->ahead;
+	flow->far[0] = spec->far[0];
+	flow->far[1] = spec->far[1];
 	flow->head = spec->head;
 	flow->tail = spec->tail;
 	flow->weight = spec->weight > 0 ? fmax(1, rint(spec->weight / MC_NET_WEIGHT)) * MC_NET_WEIGHT : 1;
@@ -324,8 +340,11 @@ double mc_net_flow_cancel(struct mc_net *net, uint32_t id)
 	assert(flow->state != MC_NET_UNUSED);
 	sent = mc_net_flow_sent(flow, net->loop->now);
 	mc_loop_cancel(net->loop, &flow->ev);
-	if (flow->state != MC_NET_STARTING)
+	if (flow->state != MC_NET_STARTING) {
 		mc_net_share_detach(net, flow);
+		if (net->contended)
+			mc_net_share_meet(net, flow, -1);
+	}
 	retire(flow, sent);
 	mc_vec_push(&net->idle, id);
 	return sent;
@@ -360,7 +379,7 @@ double mc_net_link_bytes(struct mc_net *net, uint32_t id)
 double mc_net_link_capacity(const struct mc_net *net, uint32_t link)
 {
 	assert(link < net->link.n);
-	return net->link.at[link].capacity;
+	return net->link.at[link].base;
 }
 
 double mc_net_link_rate(struct mc_net *net, uint32_t id)
@@ -380,5 +399,7 @@ void mc_net_link_set_capacity(struct mc_net *net, uint32_t link, double bytes_pe
 {
 	assert(link < net->link.n);
 	assert(bytes_per_s > 0 && isfinite(bytes_per_s));
-	mc_net_share_recap(net, &net->link.at[link], bytes_per_s);
+	net->link.at[link].base = bytes_per_s;
+	mc_net_share_recap(net, &net->link.at[link],
+			   mc_net_link_shrunk(&net->link.at[link], net->link.at[link].peer.n));
 }

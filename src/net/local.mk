@@ -1,5 +1,6 @@
 libmooncake_a_SOURCES += \
 	%D%/check.c \
+	%D%/contend.c \
 	%D%/fabric.c %D%/fabric.h \
 	%D%/fabric_state.h \
 	%D%/fault.c \

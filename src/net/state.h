@@ -33,9 +33,10 @@ struct mc_net_flow {
 	void (*done)(void *arg, uint32_t flow);
 	void *arg;
 	double bytes, head, tail; /* as in the spec */
+	uint32_t far[2];          /* as in the spec */
 	mc_time born, produce_end;
 	mc_time since; /* instant of `sent` */
-	double sent;
+	double sent;   /* below 0: that much is ahead of the first byte */
 	double supply; /* bytes/s while produced */
 	double narrow; /* least capacity of its links */
 	uint32_t id;
@@ -57,8 +58,18 @@ struct mc_net_member {
 	uint32_t flow, which; /* the link is flow's hop[which] */
 };
 
+struct mc_net_peer {
+	uint32_t peer, flows;
+};
+
 struct mc_net_link {
-	double capacity;
+	double capacity; /* what is left of base */
+	double base;
+	double loss, room; /* contend.c; loss 0: none */
+	unsigned side;     /* which of the flows' far ends its peers are */
+	struct {
+		MC_VEC(struct mc_net_peer)
+	} peer;         /* that its flows go to or come from; empty where there is no loss */
 	double carried; /* bytes of completed flows */
 	int64_t load;   /* sum of the flows' limits in units of capacity / 2^40, each rounded up: no drift */
 	double total;   /* weight of its flows: exact, no drift, see MC_NET_WEIGHT */
@@ -98,6 +109,7 @@ struct mc_net {
 	struct {
 		MC_VEC(struct mc_net_link)
 	} link;
+	bool contended; /* some link has a loss */
 	uint64_t stamp;
 	/* Scratch of a recomputation: its links and flows; links by level; flows by cap. */
 	struct {
@@ -139,6 +151,10 @@ void mc_net_share_relimit(struct mc_net *net, struct mc_net_flow *flow, double l
 void mc_net_share_grant(struct mc_net *net, struct mc_net_flow *flow);
 /* Change the capacity; the flows' limits follow. */
 void mc_net_share_recap(struct mc_net *net, struct mc_net_link *link, double capacity);
+/* contend.c. Count a flow among those of its peers (change 1), or no longer (-1); it is not attached. */
+void mc_net_share_meet(struct mc_net *net, const struct mc_net_flow *flow, int change);
+/* What contention leaves of a link's capacity. */
+double mc_net_link_shrunk(const struct mc_net_link *link, size_t peers);
 /* Recompute what has changed. */
 void mc_net_share_settle(struct mc_net *net);
 

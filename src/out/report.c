@@ -47,7 +47,8 @@ void mc_report_ignored_by(const struct mc_report *report, struct mc_ignored_list
 }
 
 /* Racks, and what NICs do when one fails. */
-static void ignored_net(const struct mc_conf *conf, const struct mc_scenario *s, struct mc_ignored_list *list)
+static void ignored_net(const struct mc_conf *conf, const struct mc_scenario *s, const struct mc_cost *cost,
+			struct mc_ignored_list *list)
 {
 	if (!s->net.rack_nodes || s->net.rack_nodes >= s->cluster.prefill + s->cluster.decode) {
 		const char *reason = s->net.rack_nodes ? "all nodes are in one rack (net.rack_nodes)"
@@ -61,7 +62,7 @@ static void ignored_net(const struct mc_conf *conf, const struct mc_scenario *s,
 	if (mc_faults_of_nics(s))
 		return;
 	ignore(conf, "net.failover", "no NIC fails (faults.events, faults.nic_mtbf)", list);
-	if (!s->net.slice_cost)
+	if (!s->net.slice_cost && !(cost && cost->net_slice_s > 0))
 		ignore(conf, "net.slice",
 		       "no NIC fails, and slices cost no time (faults.events, faults.nic_mtbf, "
 		       "net.slice_cost)",
@@ -243,7 +244,7 @@ void mc_report_ignored(const struct mc_conf *conf, const struct mc_scenario *s, 
 	if (s->kv.ssd_tokens)
 		ignore(conf, "kv.ssd_bytes", "kv.ssd_tokens says how large the SSD tier is", list);
 	ignored_admission(conf, s, list);
-	ignored_net(conf, s, list);
+	ignored_net(conf, s, cost, list);
 	ignored_faults(conf, s, list);
 	ignored_roles(conf, s, list);
 	ignored_clients(conf, s, list);

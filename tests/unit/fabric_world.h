@@ -85,13 +85,13 @@ static void start(struct world *w, unsigned n, uint32_t from, uint32_t to, struc
 	ck_assert_int_eq(w->done[n] + w->failed[n], 0);
 }
 
-static void nop(struct mc_loop *loop, struct mc_event *ev)
+static inline void nop(struct mc_loop *loop, struct mc_event *ev)
 {
 	(void)loop;
 	(void)ev;
 }
 
-static void run(struct world *w, mc_time until)
+static inline void run(struct world *w, mc_time until)
 {
 	struct mc_err err = {0};
 	struct mc_event alarm;

@@ -35,6 +35,7 @@ static inline struct mc_cost plain_cost(void)
 	c.h2d_bytes_per_s = 1e9;
 	c.net_bytes_per_s = 1e7;
 	c.net_startup_s = 1e-4;
+	c.net_slice_bytes = 65536;
 	c.hop_bytes = 100;
 	c.schedule_s = 50e-3;
 	c.vram_kv_tokens = 100000;

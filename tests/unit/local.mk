@@ -50,6 +50,7 @@ UNIT_TESTS = \
 	%D%/test_metrics_range \
 	%D%/test_mirror \
 	%D%/test_mixed \
+	%D%/test_nettime \
 	%D%/test_operators \
 	%D%/test_opfit \
 	%D%/test_opgap \

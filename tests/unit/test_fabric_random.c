@@ -169,6 +169,11 @@ static void draw(struct world *w, gsl_rng *rng, bool lumps, uint32_t jobs, mc_ti
 					      .slice_bytes = 1 + (double)gsl_rng_uniform_int(rng, 1 << 20),
 					      .failover = (mc_time)gsl_rng_uniform_int(rng, 5000000),
 					      .oversubscription = 1 + 3 * gsl_rng_uniform(rng)};
+	if (gsl_rng_uniform_int(rng, 3) == 0) {
+		w->params.slice_s = 1e-6 * gsl_rng_uniform(rng);
+		w->params.request_s = 1e-3 * gsl_rng_uniform(rng);
+		w->params.peer_loss = 0.3 * gsl_rng_uniform(rng);
+	}
 	if (gsl_rng_uniform_int(rng, 2))
 		w->params.rack_nodes = 1 + (uint32_t)gsl_rng_uniform_int(rng, 4);
 	w->params.rack_dealt = gsl_rng_uniform_int(rng, 2);

@@ -44,6 +44,8 @@ struct world {
 	struct mc_loop loop;
 	struct mc_net *net;
 	unsigned links, flows, turns;
+	bool contended;
+	double loss[LINKS], room[LINKS]; /* contention; links of the first half are of side 0 */
 	double initial[LINKS], capacity[LINKS], largest[LINKS]; /* at first, now, ever */
 	struct turn turn[TURNS];
 	double seen[LINKS]; /* bytes at the last look */
@@ -163,12 +165,52 @@ static void draw(struct world *w, uint64_t seed, unsigned links, unsigned flows,
 	gsl_rng_free(rng);
 }
 
+/* Links that lose capacity with every peer of their flows, which take some capacity before they begin. */
+static void contend(struct world *w, uint64_t seed)
+{
+	gsl_rng *rng = mc_stream_new(seed, "contention", 0);
+
+	w->contended = true;
+	for (unsigned l = 0; l < w->links; l++) {
+		w->loss[l] = gsl_rng_uniform_int(rng, 3) ? 0.5 * gsl_rng_uniform(rng) : 0;
+		w->room[l] = gsl_rng_uniform_int(rng, 3) ? 1 : 1 + gsl_rng_uniform(rng);
+	}
+	for (unsigned i = 0; i < w->flows; i++) {
+		struct mc_flow_spec *spec = &w->job[i].spec;
+
+		spec->ahead = gsl_rng_uniform_int(rng, 2) ? 1e6 * gsl_rng_uniform(rng) : 0;
+		spec->far[0] = (uint32_t)gsl_rng_uniform_int(rng, 3);
+		spec->far[1] = (uint32_t)gsl_rng_uniform_int(rng, 5);
+	}
+	gsl_rng_free(rng);
+}
+
+/* Peers of a link, by whoever has a rate on it; 1 where there are none. */
+static unsigned peers(struct world *w, unsigned l)
+{
+	unsigned seen = 0, n = 0;
+
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct job *j = &w->job[i];
+		unsigned peer = 1u << j->spec.far[l >= w->links / 2];
+
+		for (uint32_t k = 0; k < j->spec.n_links && j->running; k++)
+			if (j->spec.link[k] == l && !(seen & peer) && mc_net_flow_rate(w->net, j->id) > 0) {
+				seen |= peer;
+				n++;
+			}
+	}
+	return n ? n : 1;
+}
+
 static void open_world(struct world *w)
 {
 	mc_loop_init(&w->loop);
 	w->net = mc_net_new(&w->loop, 3);
 	for (unsigned l = 0; l < w->links; l++) {
 		mc_net_link_add(w->net, w->initial[l]);
+		if (w->contended)
+			mc_net_link_contend(w->net, l, l >= w->links / 2, w->loss[l], w->room[l]);
 		w->capacity[l] = w->initial[l];
 		w->seen[l] = 0;
 	}
@@ -220,6 +262,28 @@ static double supply(const struct job *j)
 static double weight(const struct job *j)
 {
 	return j->spec.weight > 0 ? j->spec.weight : 1;
+}
+
+/* Every link is full, or lets its flows have all of another one; it has what its peers leave of it. */
+static void check_contended(struct world *w)
+{
+	double used[LINKS] = {0}, left[LINKS];
+
+	for (unsigned l = 0; l < w->links; l++)
+		left[l] = w->capacity[l] * fmin(1, w->room[l] / (1 + w->loss[l] * (peers(w, l) - 1)));
+	for (unsigned i = 0; i < w->flows; i++)
+		for (uint32_t k = 0; w->job[i].running && k < w->job[i].spec.n_links; k++)
+			used[w->job[i].spec.link[k]] += mc_net_flow_rate(w->net, w->job[i].id);
+	for (unsigned l = 0; l < w->links; l++)
+		must(used[l] <= left[l] * (1 + 1e-9));
+	for (unsigned i = 0; i < w->flows; i++) {
+		const struct job *j = &w->job[i];
+		bool full = !j->running || mc_net_flow_rate(w->net, j->id) == 0;
+
+		for (uint32_t k = 0; k < j->spec.n_links; k++)
+			full |= used[j->spec.link[k]] >= left[j->spec.link[k]] * (1 - 1e-9);
+		must(full);
+	}
 }
 
 /* Feasible; every flow has a full link on which nobody is faster, or runs at its production. */
@@ -326,6 +390,30 @@ START_TEST(fair_after_every_event)
 }
 END_TEST
 
+/* The same with contention, and with something ahead of the bytes; all is there at once. */
+START_TEST(fair_where_peers_contend)
+{
+	static struct world w;
+	struct mc_err err = {0};
+
+	for (uint64_t seed = 900; seed < 940; seed++) {
+		draw(&w, seed, seed % 2 ? 4 : 12, 40, (mc_time)(5 + seed % 7 * 20) * MC_NS_PER_MS);
+		contend(&w, seed);
+		for (unsigned i = 0; i < w.flows; i++)
+			w.job[i].spec.head = w.job[i].spec.tail = (double)(w.job[i].spec.produce_end = 0);
+		open_world(&w);
+		while (mc_loop_step(&w.loop)) {
+			if (mc_net_check(w.net, &err))
+				ck_abort_msg("seed %d: %s", (int)seed, err.text);
+			check_contended(&w);
+			check_bytes(&w);
+		}
+		check_ends(&w);
+		close_world(&w);
+	}
+}
+END_TEST
+
 /* Wide enough for a change to spread over many links, and not over all. */
 START_TEST(fair_on_wide_nets)
 {
@@ -334,6 +422,8 @@ START_TEST(fair_on_wide_nets)
 
 	for (uint64_t seed = 500; seed < 510; seed++) {
 		draw(&w, seed, LINKS, FLOWS, (mc_time)(1 + seed % 5 * 20) * MC_NS_PER_MS);
+		if (seed % 2)
+			contend(&w, seed);
 		open_world(&w);
 		while (mc_loop_step(&w.loop))
 			if (w.loop.fired % 3 == 0 && mc_net_check(w.net, &err))
@@ -452,6 +542,7 @@ static Suite *suite(void)
 	TCase *t = tcase_create("flow_random");
 
 	tcase_add_test(t, fair_after_every_event);
+	tcase_add_test(t, fair_where_peers_contend);
 	tcase_add_test(t, fair_on_wide_nets);
 	tcase_add_test(t, ends_agree_with_small_steps);
 	suite_add_tcase(s, t);
