@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "calib/anchors.h"
 #include "calib/child.h"
+#include "calib/gate.h"
 
 static const char text[] =
     "Measures whole prefill and decode steps at random points and holds a profile's prediction (mooncake\n"
@@ -60,36 +61,6 @@ struct pairs {
 	struct mc_calib_anchors anchors;
 	const char *no_anchors; /* why there are none */
 };
-
-struct gate {
-	bool given;
-	double median, p95;
-};
-
-static int one_ratio(const char *from, size_t n, double *v)
-{
-	char part[32];
-	bool percent = n > 1 && from[n - 1] == '%';
-
-	if (n >= sizeof part)
-		return MC_USAGE;
-	snprintf(part, sizeof part, "%.*s", (int)(n - percent), from);
-	if (mc_units_real(part, v, NULL) || *v < 0)
-		return MC_USAGE;
-	*v /= percent ? 100 : 1;
-	return 0;
-}
-
-static int parse_gate(const char *from, struct gate *g, struct mc_err *err)
-{
-	const char *comma = from ? strchr(from, ',') : NULL;
-
-	*g = (struct gate){.given = from != NULL};
-	if (!from || (comma && !one_ratio(from, (size_t)(comma - from), &g->median) &&
-		      !one_ratio(comma + 1, strlen(comma + 1), &g->p95)))
-		return 0;
-	return mc_err_set(err, MC_USAGE, "--require is '%.60s'; expected MEDIAN,P95, as in 5%%,15%%", from);
-}
 
 /* The whole time of a step. */
 static int visit(struct mc_calib_compute *c, const struct mc_calib_point *p, struct mc_err *err)
@@ -294,7 +265,7 @@ static void tell_pace(struct pairs *all)
 	       100 * at_share(all, 1)->error);
 }
 
-static int judge(const struct mc_calib_compute *c, struct pairs *all, const struct gate *g,
+static int judge(const struct mc_calib_compute *c, struct pairs *all, const struct mc_calib_gate *g,
 		 struct mc_err *err)
 {
 	struct mc_calib_summary visits;
@@ -316,11 +287,7 @@ static int judge(const struct mc_calib_compute *c, struct pairs *all, const stru
 		       100 * visits.median, 100 * all->off.at[(all->off.n - 1) * 95 / 100]);
 	}
 	tell_pace(all);
-	if (!g->given || (median <= g->median && p95 <= g->p95))
-		return MC_OK;
-	return mc_err_set(err, MC_FAIL,
-			  "errors of %.1f %% (median) and %.1f %% (p95); required are %.1f %% and %.1f %%",
-			  100 * median, 100 * p95, 100 * g->median, 100 * g->p95);
+	return mc_calib_gate_judge(g, median, p95, err);
 }
 
 /* Was it made here? */
@@ -334,7 +301,8 @@ static void compare_device(const struct mc_calib_compute *c, const char *profile
 	json_decref(o);
 }
 
-static int check(struct mc_calib_compute *c, const char *profile, const struct gate *g, struct mc_err *err)
+static int check(struct mc_calib_compute *c, const char *profile, const struct mc_calib_gate *g,
+		 struct mc_err *err)
 {
 	struct pairs all = {0};
 	int rc;
@@ -365,8 +333,8 @@ static int check(struct mc_calib_compute *c, const char *profile, const struct g
 static int run(void *options_, char **operands, struct mc_err *err)
 {
 	struct mc_calib_compute c = {.o = options_, .prefix = "check", .way = "whole steps at random points"};
-	struct gate gate;
-	int rc = parse_gate(c.o->require, &gate, err);
+	struct mc_calib_gate gate;
+	int rc = mc_calib_gate_parse(&gate, c.o->require, err);
 
 	if (rc)
 		return rc;

@@ -11,16 +11,22 @@
 #include "base/units.h"
 #include "calib/calib.h"
 #include "calib/child.h"
+#include "calib/gate.h"
+#include "calib/netcheck.h"
 #include "calib/netmeasure.h"
 #include "calib/netserve.h"
 #include "calib/nettable.h"
 #include "config.h"
+#include "hw/profile.h"
 
 struct net_options {
 	struct mc_calib_common common;
-	const char *serve, *token_file, *kind;
+	const char *serve, *token_file, *kind, *check, *require;
 	struct mc_calib_list peers, ports;
-	int64_t memory, most, depth;
+	int64_t memory, most, depth, points, seed;
+	/* From check and require. */
+	struct mc_nettime predicts;
+	struct mc_calib_gate gate;
 };
 
 static const int64_t most_default = (int64_t)1 << 30;
@@ -79,10 +85,21 @@ static void add_hosts(const struct mc_net *n, struct mc_str *out)
 	}
 }
 
-static int open_session(struct mc_netmeasure *m, const struct net_options *o, double budget_s,
-			struct mc_err *err)
+/* DIR/net-TRANSPORT[-KIND].csv, or with "check-" before it; the caller's to free. */
+static char *path_of(const struct mc_netmeasure *m, const struct net_options *o, bool check)
 {
-	struct mc_str path = {0}, device = {0}, software = {0};
+	struct mc_str path = {0};
+	bool host = !strcmp(o->kind, "host");
+
+	mc_str_printf(&path, "%s/%snet-%s%s%s.csv", o->common.samples, check ? "check-" : "",
+		      m->transport->name, host ? "" : "-", host ? "" : o->kind);
+	return path.at;
+}
+
+static int open_session(struct mc_netmeasure *m, const struct net_options *o, struct mc_err *err)
+{
+	struct mc_str device = {0}, software = {0};
+	char *path = path_of(m, o, o->check != NULL);
 	char date[16], ports[1024];
 	struct mc_engine_port all[MC_ENGINE_PORTS];
 	size_t n = mc_netports_of(&m->net->ports, m->transport, MC_ENGINE_PORTS, all);
@@ -95,8 +112,6 @@ static int open_session(struct mc_netmeasure *m, const struct net_options *o, do
 	mc_str_printf(&device, "%s", ports);
 	add_hosts(m->net, &device);
 	mc_str_printf(&software, "%s %s, %s %s", PACKAGE_NAME, PACKAGE_VERSION, u.sysname, u.release);
-	mc_str_printf(&path, "%s/net-%s%s%s.csv", o->common.samples, m->transport->name,
-		      strcmp(o->kind, "host") ? "-" : "", strcmp(o->kind, "host") ? o->kind : "");
 	{
 		const struct mc_opsamples head = {.device = device.at,
 						  .software = software.at,
@@ -104,9 +119,9 @@ static int open_session(struct mc_netmeasure *m, const struct net_options *o, do
 						  .date = date,
 						  .source = (char *)(uintptr_t) "mooncake-calib net"};
 		const struct mc_calib_session_want want = {
-		    .path = path.at,
-		    .fresh = o->common.fresh,
-		    .budget_s = budget_s,
+		    .path = path,
+		    .fresh = o->common.fresh || o->check,
+		    .budget_s = m->budget_s,
 		    .quiet = o->common.quiet,
 		    .head = &head,
 		    .comments = "# bare: without the engine, for people; bare-4: over 4 streams\n"
@@ -114,7 +129,7 @@ static int open_session(struct mc_netmeasure *m, const struct net_options *o, do
 
 		rc = mc_calib_session_open(&m->session, &want, err);
 	}
-	mc_str_fini(&path);
+	free(path);
 	mc_str_fini(&device);
 	mc_str_fini(&software);
 	return rc;
@@ -172,26 +187,90 @@ static int fit(const struct mc_netmeasure *m, const struct net_options *o, struc
 	return mc_calib_child(argv, NULL, err);
 }
 
+static int fill(struct mc_netmeasure *m, const struct net_options *o, const struct mc_netlimits *l,
+		struct mc_err *err)
+{
+	struct mc_netgrid g;
+	int rc;
+
+	mc_netgrid(&g, l);
+	rc = mc_netmeasure_run(m, &g, err);
+	report(m);
+	mc_vec_fini(&g);
+	return rc || mc_calib_stop || !o->common.output ? rc : fit(m, o, err);
+}
+
+/* What was predicted beside what was measured, on stdout. */
+static int judge(const struct mc_netmeasure *m, const struct net_options *o, struct mc_netpairs *p,
+		 double pace, struct mc_err *err)
+{
+	double median, p95;
+
+	mc_calib_session_clear(&m->session);
+	if (!p->n)
+		return mc_err_set(err, MC_FAIL,
+				  "no point was measured that is not disturbed; a longer --budget?");
+	printf("%s: %zu points in %.0f s, visited up to 3 times\n", m->session.all.device, p->n,
+	       mc_calib_session_elapsed_s(&m->session));
+	mc_netcheck_print(p, stdout);
+	median = mc_netcheck_share(p, 0.5);
+	p95 = mc_netcheck_share(p, 0.95);
+	if (pace > 0) {
+		mc_netcheck_at_pace(p, pace);
+		printf("points of the calibration take %.3g times as long now; errors but for that: %.1f %% "
+		       "(median), "
+		       "%.1f %% (p95)\n",
+		       pace, 100 * mc_netcheck_share(p, 0.5), 100 * mc_netcheck_share(p, 0.95));
+	}
+	printf("samples: %s\n", m->session.path);
+	return mc_calib_gate_judge(&o->gate, median, p95, err);
+}
+
+static int check(struct mc_netmeasure *m, const struct net_options *o, const struct mc_netlimits *l,
+		 struct mc_err *err)
+{
+	char *path = path_of(m, o, false);
+	struct mc_opsamples then = {0};
+	struct mc_netgrid g = {0}, random;
+	struct mc_netpairs p;
+	size_t anchors;
+	int rc;
+
+	if (!access(path, R_OK) && !mc_opsamples_read(&then, path, NULL) &&
+	    !strcmp(then.device, m->session.all.device))
+		mc_netcheck_anchors(&g, &then, l);
+	anchors = g.n;
+	mc_netgrid_random(&random, l, (uint64_t)o->seed, (size_t)o->points);
+	for (size_t i = 0; i < random.n; i++)
+		mc_vec_push(&g, random.at[i]);
+	mc_vec_fini(&random);
+	rc = mc_netmeasure_run(m, &g, err);
+	if (!rc && !mc_calib_stop) {
+		mc_netcheck_pairs(&p, &g, anchors, &m->session.all, &o->predicts);
+		rc = judge(m, o, &p, mc_netcheck_pace(&g, anchors, &m->session.all, &then), err);
+		mc_vec_fini(&p);
+	}
+	if (then.device)
+		mc_opsamples_fini(&then);
+	mc_vec_fini(&g);
+	free(path);
+	return rc;
+}
+
 /* Over one transport, whose engine is open. */
 static int measure_by(struct mc_netmeasure *m, const struct net_options *o, struct mc_err *err)
 {
 	struct mc_err why = {0};
 	struct mc_netlimits l;
-	struct mc_netgrid g;
 	int rc;
 
-	if (mc_bare_open(m->bare, &m->bares, m->net, &why))
+	if (!o->check && mc_bare_open(m->bare, &m->bares, m->net, &why))
 		mc_calib_warn("net: nothing to compare %s with: %s", m->transport->name, why.text);
 	rc = limits_of(m, o, &l, err);
 	if (!rc)
-		rc = open_session(m, o, m->budget_s, err);
+		rc = open_session(m, o, err);
 	if (!rc) {
-		mc_netgrid(&g, &l);
-		rc = mc_netmeasure_run(m, &g, err);
-		report(m);
-		mc_vec_fini(&g);
-		if (!rc && !mc_calib_stop && o->common.output)
-			rc = fit(m, o, err);
+		rc = o->check ? check(m, o, &l, err) : fill(m, o, &l, err);
 		mc_calib_session_close(&m->session);
 	}
 	mc_bare_close(m->bare, m->bares);
@@ -272,9 +351,28 @@ static int measure(const struct net_options *o, struct mc_err *err)
 	return MC_CALIB_INTERRUPTED;
 }
 
+/* What --check needs, before the time is spent. */
+static int prepare_check(struct net_options *o, struct mc_err *err)
+{
+	struct mc_profile p;
+	int rc = mc_calib_gate_parse(&o->gate, o->require, err);
+
+	if (rc || !o->check)
+		return rc;
+	if (!o->peers.n || o->common.output)
+		return mc_err_set(err, MC_USAGE, "net: --check is for --peer, and makes no profile");
+	rc = mc_profile_load(&p, o->check, err);
+	if (rc)
+		return rc;
+	mc_nettime_init(&o->predicts, &p);
+	mc_profile_fini(&p);
+	return 0;
+}
+
 static int run(void *options, char **operands, struct mc_err *err)
 {
-	const struct net_options *o = options;
+	struct net_options *o = options;
+	int rc;
 
 	(void)operands;
 	if (!o->serve == !o->peers.n)
@@ -285,6 +383,9 @@ static int run(void *options, char **operands, struct mc_err *err)
 		return mc_err_set(
 		    err, MC_USAGE,
 		    "net: --output needs --hardware, the profile that gets the network's figures");
+	rc = prepare_check(o, err);
+	if (rc)
+		return rc;
 	return o->serve ? serve(o, err) : measure(o, err);
 }
 
@@ -299,6 +400,8 @@ static void defaults(void *options)
 	o->kind = "host";
 	o->memory = all / 4 < most ? all / 4 : most;
 	o->depth = 32;
+	o->points = 300;
+	o->seed = 1;
 }
 
 #define AT(member) offsetof(struct net_options, member)
@@ -317,6 +420,12 @@ static const struct mc_calib_option options[] = {
     {"most", 'M', "BYTES", MC_CALIB_BYTES, AT(most), 64, 1e12,
      "of a request; default: 1GiB, but no more than half of the memories"},
     {"depth", 'd', "N", MC_CALIB_COUNT, AT(depth), 1, 1024, "requests under way to a peer, at most"},
+    {"check", 'C', "PROFILE", MC_CALIB_TEXT, AT(check), 0, 0,
+     "measure points at random, and hold the profile's prediction against them"},
+    {"points", 259, "N", MC_CALIB_COUNT, AT(points), 1, 10000, "of --check, at most; default: 300"},
+    {"seed", 260, "N", MC_CALIB_COUNT, AT(seed), 0, 1e15, "of these points; default: 1"},
+    {"require", 'r', "MEDIAN,P95", MC_CALIB_TEXT, AT(require), 0, 0,
+     "exit with 1 if the errors of --check are above: \"10%,30%\""},
     MC_CALIB_COMMON(struct net_options),
     {0},
 };

@@ -27,12 +27,14 @@ libmccalib_a_SOURCES = \
 	%D%/diskload.c %D%/diskload.h \
 	%D%/disktable.c %D%/disktable.h \
 	%D%/early.c %D%/early.h \
+	%D%/gate.c %D%/gate.h \
 	%D%/grid.c %D%/grid.h \
 	%D%/hostspeed.c %D%/hostspeed.h \
 	%D%/inplace.c \
 	%D%/measure.c %D%/measure.h \
 	%D%/model.c %D%/model.h \
 	%D%/net.c %D%/net.h \
+	%D%/netcheck.c %D%/netcheck.h \
 	%D%/netgrid.c %D%/netgrid.h \
 	%D%/netinfo.c %D%/netinfo.h \
 	%D%/netload.c %D%/netload.h \

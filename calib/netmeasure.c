@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 
-enum { ROUNDS = 3, REFERENCE_EVERY = 16, FEWEST = 3, MOST = 1000, VISITS = 180 };
+enum { ROUNDS = 3, REFERENCE_EVERY = 16, FEWEST = 3, MOST = 1000, VISITS = 600 };
 static const double drift_limit = 0.25, point_most_s = 1, point_least_s = 0.002;
 /* Of a plain way's turn: so that starting its threads doesn't count. */
 static const double bare_least_s = 0.002;

@@ -65,6 +65,15 @@ net --peer "$one" --peer "$two" --busy-ok --most 64 --depth 1 --budget 0.6s -s "
 speaks "many to one" "net_read,,,,,,,,,,64,1,65536,2,2," cat "$tap_dir/small/net-tcp.csv"
 speaks "all ports" "net_read,,,,,,,,,,64,1,65536,1,2," cat "$tap_dir/small/net-tcp.csv"
 
+# A prediction of nothing in particular, held against points at random.
+profile=$MC_SRCDIR/calib/profiles/a800-x8-analytic.json
+speaks "no such profile" "none.json" net --peer "$one" --check "$tap_dir/none.json"
+speaks "a gate that is none" "expected MEDIAN,P95" net --peer "$one" --check "$profile" --require 5
+net --peer "$one" --busy-ok --check "$profile" --points 20 --require 0%,0% >"$tap_dir/said"
+speaks "predictions beside measurements" "net_write" cat "$tap_dir/said"
+speaks "and the calibration's points" "points of the calibration take" cat "$tap_dir/said"
+speaks "a gate that is missed: 1" "exit 1" cat "$tap_dir/said"
+
 # A peer that dies in the middle.
 "$calib" net --port tcp -T "$tap_dir/token" -m 4MiB -b 5s -s "$tap_dir/cut" --busy-ok --peer "$one" --peer "$two" >"$tap_dir/said" 2>&1 &
 pid=$!

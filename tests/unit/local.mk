@@ -6,6 +6,7 @@ UNIT_TESTS = \
 	%D%/test_belady \
 	%D%/test_bisect \
 	%D%/test_calib_measure \
+	%D%/test_calib_net \
 	%D%/test_ci \
 	%D%/test_classes \
 	%D%/test_clients \
@@ -105,6 +106,7 @@ TESTS += $(UNIT_TESTS)
 endif
 LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_calib_measure_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
+%C%_test_calib_net_LDADD = $(MC_CALIB_LIBS) $(CHECK_LIBS)
 %C%_test_diskload_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_ring_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 %C%_test_rounds_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
