@@ -61,7 +61,7 @@ grep '^net_' "$samples" >"$tap_dir/first"
 speaks "a later run goes on, with another peer" ", $points were there" net --peer "$one" --peer "$two" --busy-ok --budget 0.3s
 grep '^net_' "$samples" | head -n "$points" >"$tap_dir/kept"
 silent "and keeps what was there" cmp "$tap_dir/first" "$tap_dir/kept"
-net --peer "$one" --peer "$two" --busy-ok --most 64 --depth 1 --budget 0.6s -s "$tap_dir/small" --port tcp:127.0.0.2 >/dev/null
+net --peer "$one" --peer "$two" --busy-ok --most 64 --depth 1 --budget 30s --precision 1 -s "$tap_dir/small" --port tcp:127.0.0.2 >/dev/null
 speaks "many to one" "net_read,,,,,,,,,,64,1,65536,2,2," cat "$tap_dir/small/net-tcp.csv"
 speaks "all ports" "net_read,,,,,,,,,,64,1,65536,1,2," cat "$tap_dir/small/net-tcp.csv"
 
@@ -69,7 +69,7 @@ speaks "all ports" "net_read,,,,,,,,,,64,1,65536,1,2," cat "$tap_dir/small/net-t
 profile=$MC_SRCDIR/calib/profiles/a800-x8-analytic.json
 speaks "no such profile" "none.json" net --peer "$one" --check "$tap_dir/none.json"
 speaks "a gate that is none" "expected MEDIAN,P95" net --peer "$one" --check "$profile" --require 5
-net --peer "$one" --busy-ok --check "$profile" --points 20 --require 0%,0% >"$tap_dir/said"
+net --peer "$one" --busy-ok --check "$profile" --points 12 --budget 20s --precision 1 --require 0%,0% >"$tap_dir/said"
 speaks "predictions beside measurements" "net_write" cat "$tap_dir/said"
 speaks "and the calibration's points" "points of the calibration take" cat "$tap_dir/said"
 speaks "a gate that is missed: 1" "exit 1" cat "$tap_dir/said"
