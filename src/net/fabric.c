@@ -414,6 +414,16 @@ double mc_fabric_room_out(const struct mc_fabric *f, uint32_t e)
 	return room;
 }
 
+double mc_transfer_ahead(const struct mc_transfer *t)
+{
+	const struct mc_fabric *f = t->fabric;
+	double slices = t->spec.bytes / f->params.slice_bytes, s = f->params.request_s;
+
+	if (f->params.slice_s > 0)
+		s += (ceil(slices) - slices) * f->params.slice_s;
+	return s > 0 && t->spec.from != t->spec.to ? s * f->end[t->spec.from].nic_bytes_per_s : 0;
+}
+
 double mc_fabric_resent(const struct mc_fabric *f)
 {
 	return f->resent;

@@ -158,4 +158,8 @@ void mc_transfer_drop(struct mc_transfer *t);
 void mc_transfer_fail(struct mc_transfer *t);
 void mc_transfer_recycle(struct mc_transfer *t);
 
+/* fabric.c. Capacity of the sender's NICs that the transfer takes beside that of its bytes, in bytes: for
+ * itself, and as its last slice may be less than a whole one, of which the NICs' speed is. */
+double mc_transfer_ahead(const struct mc_transfer *t);
+
 #endif

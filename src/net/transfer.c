@@ -381,18 +381,6 @@ static struct mc_memory stripe_of(const struct mc_fabric *f, uint32_t h, struct 
 	return mc_node_stripe(f->host[h].node, use, i, n);
 }
 
-/* Capacity of the sender's NICs that the transfer takes beside that of its bytes, in bytes: for itself, and
- * as its last slice may be less than a whole one, of which the NICs' speed is. */
-static double ahead(const struct mc_transfer *t)
-{
-	const struct mc_fabric *f = t->fabric;
-	double slices = t->spec.bytes / f->params.slice_bytes, s = f->params.request_s;
-
-	if (f->params.slice_s > 0)
-		s += (ceil(slices) - slices) * f->params.slice_s;
-	return s > 0 && t->spec.from != t->spec.to ? s * f->end[t->spec.from].nic_bytes_per_s : 0;
-}
-
 /* Where in the transfer we are: pieces go up to the end of their share. */
 struct cursor {
 	double share, at;
@@ -407,7 +395,7 @@ static void launch_part(struct mc_transfer *t, struct mc_piece *p, struct cursor
 	p->of = t;
 	p->born = t->born;
 	p->bytes = end - c->at;
-	p->ahead = ahead(t) * p->weight;
+	p->ahead = mc_transfer_ahead(t) * p->weight;
 	p->tail = bytes > 0 ? fmin(t->spec.tail * (p->bytes / bytes), p->bytes) : 0;
 	c->at = end;
 	if (p->bytes > 0 || (bytes <= 0 && c->share <= p->weight))

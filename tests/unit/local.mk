@@ -39,6 +39,7 @@ UNIT_TESTS = \
 	%D%/test_file \
 	%D%/test_fit \
 	%D%/test_flow \
+	%D%/test_flow_contend \
 	%D%/test_flow_random \
 	%D%/test_ghost \
 	%D%/test_horizon \
@@ -133,4 +134,4 @@ ENGINE_WORLD = %D%/engine_areas.h %D%/engine_pair.h %D%/engine_world.h %D%/fake_
 %C%_test_stale_oracle_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=mc_cluster_report -Wl,--wrap=mc_cluster_sample -Wl,--wrap=mc_conductor_decide
 AM_DEFAULT_SOURCE_EXT = .c
-EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/coupled_naive.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/kv_naive.h %D%/kv_prompts.h %D%/operators_made.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
+EXTRA_DIST += %D%/cluster_fixture.h %D%/cluster_random.h %D%/conf_thing.h %D%/coupled_naive.h %D%/decode_sim.h %D%/evict_oracle.h %D%/fabric_world.h %D%/fixture.h %D%/flow_world.h %D%/kv_naive.h %D%/kv_prompts.h %D%/operators_made.h %D%/outage_fixture.h %D%/policy_world.h %D%/profile_text.h %D%/result_fixture.h %D%/trace_unit.h %D%/unit.h
