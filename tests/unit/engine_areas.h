@@ -170,17 +170,4 @@ static inline void area_recover(struct area *x, uint64_t *rng, int64_t within)
 	}
 }
 
-/* Who is there, told in spite of a busy machine. */
-static inline uint32_t area_meet(struct mc_engine *asker, const char *address)
-{
-	struct mc_err err = {0};
-	uint32_t peer = 0;
-	int rc = MC_FAIL;
-
-	for (int i = 0; i < 100 && rc; i++)
-		rc = mc_engine_connect(asker, address, &peer, &err);
-	ck_assert_msg(!rc, "%s", err.text);
-	return peer;
-}
-
 #endif

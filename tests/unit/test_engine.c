@@ -320,6 +320,50 @@ START_TEST(cap)
 }
 END_TEST
 
+/* What was lost may come in until the peer says that it won't: before that nothing is written again. Reads go
+ * on. */
+START_TEST(no_write_before_the_fence)
+{
+	struct pair p = {.want = world_want()};
+	struct mc_request w, r;
+	struct mc_batch_status s;
+	uint64_t batch;
+
+	fake_start(12);
+	p.want.batch_timeout_ns = 1000 * MS;
+	p.want.slice_timeout_ns = 2000 * MS;
+	pair_open(&p, two_a, two_b);
+	must(&p, MC_OP_WRITE);
+	w = world_request(MC_OP_WRITE, p.peer, &p.local, &p.remote);
+	r = w;
+	r.op = MC_OP_READ;
+	w.bytes = r.bytes = BYTES / 2;
+	r.local = (uint8_t *)r.local + BYTES / 2;
+	r.remote += BYTES / 2;
+	fake_set(&(struct fake_faults){.lose = 1000, .late = 1000, .no_fence = 1000});
+	ck_assert_int_eq(mc_engine_submit(p.a, &w, 1, &batch, NULL), 0);
+	usleep(3000);
+	fake_set(&(struct fake_faults){.no_fence = 1000});
+	s = world_do(p.a, &r, 1);
+	ck_assert_int_eq(mc_engine_wait(p.a, batch, 20000 * MS, &s, NULL), 0);
+	ck_assert_int_eq(s.state, MC_BATCH_FAILED);
+	ck_assert_msg(strstr(s.err.text, "confirm") || strstr(s.err.text, "in time"), "%s", s.err.text);
+	ck_assert_int_eq(mc_engine_free(p.a, batch, NULL), 0);
+	fake_set(&(struct fake_faults){0});
+	do
+		s = world_do(p.a, &w, 1);
+	while (s.state == MC_BATCH_FAILED); /* until it is time to ask again */
+	world_apply(&w, &p.local, &p.remote);
+	do
+		s = world_do(p.a, &r, 1);
+	while (s.state == MC_BATCH_FAILED);
+	world_apply(&r, &p.local, &p.remote);
+	usleep(25000);
+	pair_close(&p);
+	fake_stop();
+}
+END_TEST
+
 /* Ports near to the memory are used, the others when those are gone. */
 START_TEST(topology)
 {
@@ -330,6 +374,7 @@ START_TEST(topology)
 
 	ck_assert_int_eq(mc_topology_parse(&t, matrix, strlen(matrix), "matrix", NULL), 0);
 	p.want.matrix = t;
+	p.want.slice_timeout_ns = 2000 * MS;
 	fake_start(10);
 	pair_open(&p, two_a, two_b);
 	must(&p, MC_OP_WRITE);
@@ -391,6 +436,7 @@ static Suite *suite(void)
 	tcase_add_test(c, keys_change);
 	tcase_add_test(c, peer_restarts);
 	tcase_add_test(c, cap);
+	tcase_add_test(c, no_write_before_the_fence);
 	tcase_add_test(c, topology);
 	tcase_add_test(c, cost);
 	suite_add_tcase(s, c);

@@ -179,10 +179,10 @@ static void open_world(struct world *w)
 	static const char *const one[] = {"", NULL};
 
 	*w = (struct world){.want = world_want()};
-	w->want.connect_timeout_ns = 100 * MS;
-	w->want.batch_timeout_ns = 700 * MS;
+	w->want.connect_timeout_ns = 300 * MS;
+	w->want.batch_timeout_ns = 1500 * MS;
 	w->want.slice_timeout_ns = 30 * MS;
-	w->want.retries = 2;
+	w->want.retries = 3;
 	w->want.lanes = 1;
 	open_liar(&w->l, &w->want.token);
 	w->e = world_open(&w->want, &mc_transport_tcp, one);
@@ -217,7 +217,7 @@ static void close_world(struct world *w)
 	struct mc_request r = world_request(MC_OP_READ, 0, &w->local, &w->good);
 
 	world_fill(&w->good, 3);
-	ck_assert_int_eq(mc_engine_connect(w->e, mc_engine_address(w->honest), &r.peer, NULL), 0);
+	r.peer = world_meet(w->e, mc_engine_address(w->honest));
 	world_must(w->e, &r);
 	world_apply(&r, &w->local, &w->good);
 	world_check(&w->local);
@@ -238,7 +238,7 @@ START_TEST(at_the_port)
 
 	open_world(&w);
 	w.l.lie = (enum lie)_i;
-	ck_assert_int_eq(mc_engine_connect(w.e, mc_listener_address(w.l.control), &w.peer, NULL), 0);
+	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
 	if (_i == HONEST) {
 		struct mc_request r = request(&w, MC_OP_WRITE);
 
@@ -262,7 +262,7 @@ START_TEST(of_its_memory)
 	if (_i == 3)
 		snprintf(w.l.at[0].address, sizeof w.l.at[0].address, "a.name.that.is.looked.up:80");
 	w.l.lie = _i == 3 ? HONEST : REFUSES; /* so that it is asked again */
-	ck_assert_int_eq(mc_engine_connect(w.e, mc_listener_address(w.l.control), &w.peer, NULL), 0);
+	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
 	pthread_mutex_lock(&w.l.lock);
 	w.l.s.version++;
 	if (_i == 0)

@@ -65,7 +65,7 @@ static void open_world(struct world *w, int seed, bool shared)
 		area_open(w->x + i, BYTES, (uint64_t)(10 * seed + i), shared && i / 2);
 	}
 	for (int i = 0; i < 2; i++)
-		peer[i] = area_meet(w->e[i], proxy_to(mc_engine_address(w->e[!i])));
+		peer[i] = world_meet(w->e[i], proxy_to(mc_engine_address(w->e[!i])));
 	for (int i = 0; i < AREAS; i++)
 		w->x[i].peer = peer[i % 2];
 }
