@@ -5,6 +5,7 @@ libmctransport_a_SOURCES = \
 	%D%/auth.c %D%/auth.h \
 	%D%/batch.c \
 	%D%/control.c \
+	%D%/discover.c %D%/discover.h \
 	%D%/dispatch.c \
 	%D%/engine.c %D%/engine.h \
 	%D%/find.c \

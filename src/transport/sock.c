@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -113,6 +114,33 @@ static int locate(struct place *p, const char *address, struct mc_err *err)
 	if (split(address, host, &port, err))
 		return MC_USAGE;
 	return resolve(p, host, port, err);
+}
+
+/* An IPv4 address, else one of IPv6 that is good beyond the link. */
+void mc_sock_interface(const char *name, char *out, size_t n)
+{
+	struct ifaddrs *all = NULL;
+	bool found = false, v4 = false;
+
+	snprintf(out, n, "%s", name);
+	if (getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *a = all; a && !v4; a = a->ifa_next) {
+		const struct sockaddr_in6 *six = (const void *)a->ifa_addr;
+		bool is4 = a->ifa_addr && a->ifa_addr->sa_family == AF_INET;
+		bool is6 = a->ifa_addr && a->ifa_addr->sa_family == AF_INET6;
+
+		if (strcmp(a->ifa_name, name) != 0)
+			continue;
+		if (!found)
+			out[0] = 0;
+		found = true;
+		if (is4 || (is6 && !out[0] && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
+			getnameinfo(a->ifa_addr, is4 ? sizeof(struct sockaddr_in) : sizeof *six, out,
+				    (socklen_t)n, NULL, 0, NI_NUMERICHOST);
+		v4 = is4;
+	}
+	freeifaddrs(all);
 }
 
 static int open_socket(const struct place *p, struct mc_err *err)

@@ -13,6 +13,10 @@
 /* Monotonic time, ns. */
 int64_t mc_clock_ns(void);
 
+/* The address of a network interface of that name, or the name itself where there is none; "" if it has no
+ * address that others could connect to. */
+void mc_sock_interface(const char *name, char *out, size_t n);
+
 /* A listening socket; out: its address with the port that was taken, numeric. */
 int mc_sock_listen(int *fd, const char *address, char out[MC_SOCK_ADDRESS], struct mc_err *err);
 /* Whether no name has to be looked up for it, which may take any time: MC_FAIL otherwise. For addresses that

@@ -2,7 +2,8 @@
  * TCP: several streams between two ports, so that one connection's window, and one core, are no limit; served
  * by threads of the owner. One copy at each end, the kernel's: bytes go from and to the memory itself.
  * (MSG_ZEROCOPY isn't used: what it saves the sender, it takes back in notifications and, over loopback, in a
- * copy of the kernel's own.)
+ * copy of the kernel's own.) A port's name is an address of this host, or an interface that has one ("eth0");
+ * by default the loopback's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,11 @@ static int port_open(struct mc_port **out, const struct mc_port_want *want, stru
 		p->want.lanes = LANES;
 	if (p->want.lanes > MC_TCP_LANES)
 		p->want.lanes = MC_TCP_LANES;
-	snprintf(p->host, sizeof p->host, "%s", want->name[0] ? want->name : "127.0.0.1");
+	mc_sock_interface(want->name[0] ? want->name : "127.0.0.1", p->host, sizeof p->host);
+	if (!p->host[0]) {
+		free(p);
+		return mc_err_set(err, MC_USAGE, "interface %s has no address", want->name);
+	}
 	snprintf(address, sizeof address, strchr(p->host, ':') ? "[%s]:0" : "%s:0", p->host);
 	pthread_mutex_init(&p->lock, NULL);
 	rc = mc_auth_random(&p->keys, sizeof p->keys, err);

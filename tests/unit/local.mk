@@ -24,6 +24,7 @@ UNIT_TESTS = \
 	%D%/test_curve \
 	%D%/test_decode \
 	%D%/test_decode_lost \
+	%D%/test_discover \
 	%D%/test_diskload \
 	%D%/test_engine \
 	%D%/test_engine_faults \
@@ -113,6 +114,7 @@ LDADD = $(MC_LIBS) $(CHECK_LIBS)
 %C%_test_rounds_LDADD = libmccalib.a $(MC_KERNEL_LIBS) $(CHECK_LIBS)
 # What moves real bytes, and stands beside the simulator.
 ENGINE_WORLD = %D%/engine_areas.h %D%/engine_pair.h %D%/engine_world.h %D%/fake_transport.c %D%/fake_transport.h
+%C%_test_discover_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_engine_SOURCES = %D%/test_engine.c $(ENGINE_WORLD)
 %C%_test_engine_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_peer_bytes_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)

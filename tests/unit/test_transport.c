@@ -9,7 +9,7 @@
 enum { BYTES = 1 << 20, REQUESTS = 64 };
 
 static const char *const port[] = {"", NULL};
-static const char *const two_ports[] = {"127.0.0.1", "127.0.0.1", NULL};
+static const char *const two_ports[] = {"127.0.0.1", "lo", NULL};
 
 static void pair_open(struct pair *p, const struct mc_transport *t, const char *const *names)
 {
