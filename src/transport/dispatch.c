@@ -273,7 +273,7 @@ static void refused(struct mc_engine *e, struct mc_task *t, const struct mc_comp
 	}
 	mc_err_set(&why, MC_FAIL, "refused by peer %s: %s", p->address, c->why);
 	/* Its keys may have changed since it was asked for them: once more with what it says now. */
-	p->stale = true;
+	p->stale = p->again = true;
 	mc_dispatch_queue(e, p, t);
 	if (t->refused++)
 		mc_batch_fail(e, b, t->request, &why);

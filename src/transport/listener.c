@@ -2,6 +2,7 @@
 #include "transport/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static void admit(struct mc_listener *l, int fd)
 	pthread_t thread;
 	int rc;
 
-	*g = (struct guest){.l = l, .fd = fd, .hold = dup(fd), .at = &l->guest};
+	*g = (struct guest){.l = l, .fd = fd, .hold = fcntl(fd, F_DUPFD_CLOEXEC, 0), .at = &l->guest};
 	if (g->hold < 0) {
 		close(fd);
 		free(g);

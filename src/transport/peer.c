@@ -151,7 +151,7 @@ void mc_peer_ask(struct mc_engine *e, struct mc_peer *p)
 
 	if (n)
 		memcpy(fence, p->fence.at, n * sizeof *fence);
-	p->doubt = false;
+	p->doubt = p->again = false;
 	pthread_mutex_unlock(&e->lock);
 	rc = call(e, p->address, deadline, &fd, &err);
 	if (!rc) {
@@ -176,7 +176,7 @@ void mc_peer_ask(struct mc_engine *e, struct mc_peer *p)
 	} else {
 		p->fails = 0;
 		p->retry_at = 0;
-		p->stale = false;
+		p->stale = p->again; /* its answer may be older than what it refused meanwhile */
 		if (p->gone || !adopt(e, p, s))
 			mc_segment_free(s);
 	}

@@ -120,6 +120,7 @@ struct mc_peer {
 		MC_VEC(struct mc_fence)
 	} fence;
 	bool stale;  /* it refused a key: its segment is asked for again before more is sent */
+	bool again;  /* it did, since it was last asked */
 	bool doubt;  /* it may have restarted: its segment is asked for again, meanwhile others are tried */
 	bool asking; /* a job talks with it */
 	uint32_t fails;    /* to talk, in a row */

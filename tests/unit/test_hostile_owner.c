@@ -30,6 +30,7 @@ enum lie {
 	NO_FENCE,
 	FENCE_STALLS,
 	LIES,
+	LATE_KEY, /* no lie: its key changes under way, and its answers are slow */
 };
 
 /* An owner by hand. */
@@ -40,6 +41,7 @@ struct liar {
 	struct mc_segment_port at[2];
 	struct mc_segment_range range;
 	enum lie lie;
+	unsigned told, refused;
 	const uint8_t *raw; /* instead of the segment */
 	size_t raw_n;
 };
@@ -60,9 +62,13 @@ static bool tell(struct liar *l, int fd, int64_t deadline)
 	int rc;
 
 	pthread_mutex_lock(&l->lock);
+	l->range.at[0].key = l->lie == LATE_KEY && l->told > 1 ? 2 : 1;
 	if (!l->raw)
 		mc_segment_encode(&l->s, &text);
+	l->told++;
 	pthread_mutex_unlock(&l->lock);
+	if (lie_of(l) == LATE_KEY)
+		usleep(40000);
 	if (l->raw)
 		rc = mc_sock_send(fd, l->raw, l->raw_n, deadline, NULL);
 	else
@@ -104,6 +110,10 @@ static bool answer(struct liar *l, int fd, const uint8_t *q, int64_t deadline)
 		a[4]++;
 	if (lie == BAD_STATUS)
 		a[0] = 7;
+	if (lie == LATE_KEY && mc_wire_get(q + 8, 8) == 1) {
+		lie = REFUSES;
+		usleep(l->refused++ ? 1000 : 0);
+	}
 	if (lie == REFUSES)
 		a[0] = MC_WIRE_REFUSED, given = 0;
 	if (lie == TOO_LONG)
@@ -251,6 +261,23 @@ START_TEST(at_the_port)
 }
 END_TEST
 
+/* Its key changes; what it says of it, asked because it refused the old one, is older than what it refuses by
+ * then: so it is asked once more. */
+START_TEST(slowly)
+{
+	struct world w;
+	struct mc_request r;
+
+	open_world(&w);
+	w.l.lie = LATE_KEY;
+	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
+	r = request(&w, MC_OP_WRITE);
+	world_must(w.e, &r);
+	ck_assert_uint_gt(w.l.refused, 1);
+	close_world(&w);
+}
+END_TEST
+
 /* It says something else than before: another life, other ports, less memory, names for addresses. */
 START_TEST(of_its_memory)
 {
@@ -308,6 +335,7 @@ static Suite *suite(void)
 	TCase *c = tcase_create("lies");
 
 	tcase_add_loop_test(c, at_the_port, 0, LIES);
+	tcase_add_test(c, slowly);
 	tcase_add_loop_test(c, of_its_memory, 0, 4);
 	tcase_add_loop_test(c, to_the_engine, 0, 4);
 	suite_add_tcase(s, c);

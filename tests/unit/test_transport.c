@@ -1,4 +1,5 @@
 /* Each transport that is built in, through the engine, against a model. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,61 +131,6 @@ START_TEST(another_token)
 }
 END_TEST
 
-/* A peer in another process, which is killed in the middle: the batch fails in bounded time. */
-START_TEST(killed)
-{
-	struct {
-		char address[MC_ENGINE_ADDRESS];
-		uint64_t base;
-	} told;
-	struct mc_engine_want want = world_want();
-	struct mc_engine *e;
-	struct world_memory local, remote;
-	struct mc_batch_status s;
-	struct mc_request r = {.op = MC_OP_WRITE, .bytes = BYTES};
-	int64_t start;
-	int fd[2], status;
-	pid_t child;
-
-	ck_assert_int_eq(pipe(fd), 0);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (!child) {
-		e = world_open(&want, mc_transports[_i], port);
-		world_alloc(&remote, BYTES, "cpu:0", true);
-		mc_engine_register(e, &remote.m, BOTH, NULL);
-		memset(&told, 0, sizeof told);
-		snprintf(told.address, sizeof told.address, "%s", mc_engine_address(e));
-		told.base = (uintptr_t)remote.m.base;
-		_exit(write(fd[1], &told, sizeof told) == sizeof told ? pause() : 1);
-	}
-	ck_assert_int_eq(read(fd[0], &told, sizeof told), sizeof told);
-	e = world_open(&want, mc_transports[_i], port);
-	world_alloc(&local, BYTES, "cpu:0", false);
-	ck_assert_int_eq(mc_engine_register(e, &local.m, 0, NULL), 0);
-	ck_assert_int_eq(mc_engine_connect(e, told.address, &r.peer, NULL), 0);
-	r.local = local.m.base;
-	r.remote = told.base;
-	world_must(e, &r);
-	start = mc_clock_ns();
-	for (int i = 0; i < 100000; i++) {
-		if (i == 3)
-			kill(child, SIGKILL);
-		s = world_do(e, &r, 1);
-		if (s.state == MC_BATCH_FAILED)
-			break;
-	}
-	ck_assert_int_eq(s.state, MC_BATCH_FAILED);
-	ck_assert_int_lt(mc_clock_ns() - start, 2 * want.batch_timeout_ns);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	mc_engine_close(e);
-	world_check(&local);
-	world_free(&local);
-	close(fd[0]);
-	close(fd[1]);
-}
-END_TEST
-
 /* A port as a peer has it, without an engine. */
 static struct mc_port *port_alone(const struct mc_transport *t, struct mc_port_limits limits)
 {
@@ -196,6 +142,132 @@ static struct mc_port *port_alone(const struct mc_transport *t, struct mc_port_l
 	ck_assert_int_eq(t->port_open(&p, &want, NULL), 0);
 	return p;
 }
+
+/* A peer in another process, which is killed or stopped. */
+struct other {
+	pid_t child;
+	struct mc_engine_want want;
+	struct mc_engine *e;
+	struct world_memory local;
+	struct mc_request r;
+};
+
+static void other_open(struct other *o, const struct mc_transport *t)
+{
+	struct {
+		char address[MC_ENGINE_ADDRESS];
+		uint64_t base;
+	} told = {0};
+	struct world_memory remote;
+	int fd[2];
+
+	*o = (struct other){.want = world_want(), .r = {.op = MC_OP_WRITE, .bytes = BYTES}};
+	ck_assert_int_eq(pipe(fd), 0);
+	o->child = fork();
+	ck_assert_int_ge(o->child, 0);
+	if (!o->child) {
+		o->e = world_open(&o->want, t, port);
+		world_alloc(&remote, BYTES, "cpu:0", true);
+		mc_engine_register(o->e, &remote.m, BOTH, NULL);
+		snprintf(told.address, sizeof told.address, "%s", mc_engine_address(o->e));
+		told.base = (uintptr_t)remote.m.base;
+		_exit(write(fd[1], &told, sizeof told) == sizeof told ? pause() : 1);
+	}
+	ck_assert_int_eq(read(fd[0], &told, sizeof told), sizeof told);
+	close(fd[0]);
+	close(fd[1]);
+	o->e = world_open(&o->want, t, port);
+	world_alloc(&o->local, BYTES, "cpu:0", false);
+	ck_assert_int_eq(mc_engine_register(o->e, &o->local.m, 0, NULL), 0);
+	o->r.peer = world_meet(o->e, told.address);
+	o->r.local = o->local.m.base;
+	o->r.remote = told.base;
+	world_must(o->e, &o->r);
+}
+
+static void other_close(struct other *o)
+{
+	kill(o->child, SIGKILL);
+	ck_assert_int_eq(waitpid(o->child, NULL, 0), o->child);
+	world_check(&o->local);
+	world_free(&o->local);
+}
+
+/* It is killed in the middle: the batch fails in bounded time. */
+START_TEST(killed)
+{
+	struct other o;
+	struct mc_batch_status s;
+	int64_t start;
+
+	other_open(&o, mc_transports[_i]);
+	start = mc_clock_ns();
+	for (int i = 0; i < 100000; i++) {
+		if (i == 3)
+			kill(o.child, SIGKILL);
+		s = world_do(o.e, &o.r, 1);
+		if (s.state == MC_BATCH_FAILED)
+			break;
+	}
+	ck_assert_int_eq(s.state, MC_BATCH_FAILED);
+	ck_assert_int_lt(mc_clock_ns() - start, 2 * o.want.batch_timeout_ns);
+	mc_engine_close(o.e);
+	other_close(&o);
+}
+END_TEST
+
+/* It is stopped in the middle: to close, or to unregister the local end of what has failed, doesn't wait for
+ * it for long. */
+START_TEST(closes_on_the_silent)
+{
+	struct other o;
+	int64_t start;
+	uint64_t batch;
+
+	other_open(&o, mc_transports[_i]);
+	kill(o.child, SIGSTOP);
+	start = mc_clock_ns();
+	ck_assert_int_eq(mc_engine_submit(o.e, &o.r, 1, &batch, NULL), 0);
+	usleep(50000); /* until it is asked why it is silent */
+	mc_engine_close(o.e);
+	ck_assert_int_lt(mc_clock_ns() - start, 3 * o.want.connect_timeout_ns);
+	other_close(&o);
+}
+END_TEST
+
+/* No program that this process starts has its sockets and files. */
+START_TEST(closed_on_exec)
+{
+	enum { MOST = 256 };
+
+	struct mc_port *p;
+	bool before[MOST];
+	struct world_memory m;
+	struct pair pair;
+	int stranger;
+
+	for (int fd = 0; fd < MOST; fd++)
+		before[fd] = fcntl(fd, F_GETFD) >= 0;
+	pair_open(&pair, mc_transports[_i], port);
+	p = port_alone(mc_transports[_i], (struct mc_port_limits){16384, 32, 8, 8});
+	world_alloc(&m, 4096, "cpu:0", true);
+	struct mc_request r = world_request(MC_OP_READ, pair.peer, &pair.local, &pair.remote);
+
+	world_must(pair.a, &r);
+	world_apply(&r, &pair.local, &pair.remote);
+	ck_assert_int_eq(mc_sock_connect(&stranger, mc_transports[_i]->port_address(p), NULL,
+					 mc_clock_ns() + 1000 * MS, NULL),
+			 0);
+	usleep(20000); /* it is being asked who it is */
+	for (int fd = 0; fd < MOST; fd++)
+		if (!before[fd] && fcntl(fd, F_GETFD) >= 0)
+			ck_assert_msg(fcntl(fd, F_GETFD) & FD_CLOEXEC, "descriptor %d", fd);
+	close(stranger);
+	mc_transports[_i]->port_close(p);
+	world_free(&m);
+	pair_close(&pair);
+}
+END_TEST
 
 /* A key of one life of a process is none of the next, which may have its addresses. */
 START_TEST(keys_of_another_life)
@@ -263,6 +335,8 @@ static Suite *suite(void)
 	tcase_add_loop_test(c, random_batches, 0, n);
 	tcase_add_loop_test(c, unregistered_under_way, 0, n);
 	tcase_add_loop_test(c, another_token, 0, n);
+	tcase_add_loop_test(c, closed_on_exec, 0, n);
+	tcase_add_loop_test(c, closes_on_the_silent, 0, n);
 	tcase_add_loop_test(c, keys_of_another_life, 0, n);
 	tcase_add_loop_test(c, killed, 0, n);
 	tcase_add_loop_test(c, limits_of_a_port, 0, n);
