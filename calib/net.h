@@ -9,9 +9,11 @@
 #include "calib/netmemory.h"
 #include "calib/netports.h"
 
+enum { MC_NET_ENGINES = 8 };
+
 struct mc_netpeer {
 	const char *address; /* of its engine */
-	uint32_t number;     /* in the engine that is open */
+	uint32_t number;     /* in the engine that is in use */
 	struct mc_netinfo info;
 	bool known; /* info is */
 };
@@ -24,6 +26,17 @@ struct mc_net_want {
 	const char *kind;
 };
 
+struct mc_net_setting {
+	const struct mc_transport *transport;
+	int64_t slice, nics;
+};
+
+struct mc_net_engine {
+	struct mc_engine *engine;
+	struct mc_net_setting setting;
+	uint32_t number[MC_CALIB_LIST_MOST]; /* of each peer */
+};
+
 struct mc_net {
 	struct mc_token token;
 	char host[MC_PORT_NAME]; /* this machine's address, seen from the first peer */
@@ -32,25 +45,21 @@ struct mc_net {
 	struct mc_memory page;
 	struct mc_netpeer peer[MC_CALIB_LIST_MOST];
 	size_t peers;
-	/* The engine that is open; NULL: none. */
+	struct mc_net_engine open[MC_NET_ENGINES];
+	size_t opened, turn; /* turn: the one that makes room for the next */
+	/* What is in use; engine NULL: nothing. */
 	struct mc_engine *engine;
 	const struct mc_transport *transport;
 	struct mc_engine_port port[MC_ENGINE_PORTS];
-	int64_t slice, nics;
 };
 
 /* Memory and ports; no peer is spoken to. *n is _fini's whether this succeeds or not. */
 int mc_net_init(struct mc_net *n, const struct mc_net_want *want, struct mc_err *err);
 void mc_net_fini(struct mc_net *n);
 
-struct mc_net_setting {
-	const struct mc_transport *transport;
-	int64_t slice, nics;
-};
-
 /* The engine is of that setting then, and knows all peers. Errors name the peer. */
 int mc_net_use(struct mc_net *n, const struct mc_net_setting *setting, struct mc_err *err);
-/* The engine goes: what is under way ends. */
+/* All engines go: what is under way ends. */
 void mc_net_leave(struct mc_net *n);
 /* Bytes that the smallest half of a peer's memory has. */
 int64_t mc_net_half(const struct mc_net *n);

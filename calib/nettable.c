@@ -112,7 +112,7 @@ static const char *size_text(int64_t bytes, char text[32])
 static void figure(double v, FILE *out)
 {
 	if (v > 0)
-		fprintf(out, " %9.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+		fprintf(out, " %9.*f", v < 0.1 ? 4 : v < 10 ? 2 : v < 1000 ? 1 : 0, v);
 	else
 		fprintf(out, " %9s", "");
 }

@@ -42,6 +42,7 @@ speaks "a token too short" "expected 16 to 128" net --peer "$one" --token-file /
 speaks "the wrong token" "does it have the same token?" net --peer "$one" --token-file "$tap_dir/other"
 speaks "nobody there: named" "127.0.0.1:1: " net --peer 127.0.0.1:1
 speaks "nobody there: exit 1" "exit 1" net --peer 127.0.0.1:1
+speaks "a peer twice" "is given twice" net --peer "$one" --peer "$one"
 speaks "no address" "expected HOST:PORT" net --peer here
 speaks "no such transport" "exit 2" net --peer "$one" --port tpc
 speaks "a port that is taken" "cannot listen at $one" net --serve "$one"
