@@ -322,7 +322,7 @@ static int measure_all(struct mc_net *n, const struct net_options *o, struct mc_
 
 		rc = measure_transport(n, t[i], o, o->common.budget_s / (double)count, &why);
 		/* What was found, not asked for: the next one may do. */
-		if (rc && !n->ports.given && !n->engine && i + 1 < count) {
+		if (rc && n->met && !n->ports.given && !n->engine && i + 1 < count) {
 			mc_calib_warn("net: %s: %s", t[i]->name, why.text);
 			rc = 0;
 		}

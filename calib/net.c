@@ -134,6 +134,7 @@ static int meet(struct mc_net *n, struct mc_net_engine *e, struct mc_err *err)
 
 		rc = mc_engine_connect(n->engine, p->address, &p->number, err);
 		e->number[i] = p->number;
+		n->met |= !rc;
 		if (!rc && !p->known) {
 			rc = ask(n, p, err);
 			p->known = !rc;

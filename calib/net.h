@@ -45,6 +45,7 @@ struct mc_net {
 	struct mc_memory page;
 	struct mc_netpeer peer[MC_CALIB_LIST_MOST];
 	size_t peers;
+	bool met; /* a peer has answered: what fails then is the way to its memory */
 	struct mc_net_engine open[MC_NET_ENGINES];
 	size_t opened, turn; /* turn: the one that makes room for the next */
 	/* What is in use; engine NULL: nothing. */
