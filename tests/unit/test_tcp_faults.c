@@ -153,6 +153,106 @@ START_TEST(beside_shared_memory)
 }
 END_TEST
 
+/* Two ports, a network between them, and a memory at each. */
+struct ports {
+	struct mc_port *a, *b;
+	struct mc_endpoint *ep;
+	struct world_memory here, there;
+	uint64_t key, far_key;
+	struct mc_slice slice;
+};
+
+enum { SLICE = 400000, ID = 77 };
+
+static void open_ports(struct ports *x)
+{
+	struct mc_port_want want = {.name = "127.0.0.1",
+				    .timeout_ns = 1000 * MS,
+				    .lanes = 1,
+				    .wake = free,
+				    .limits = {SLICE, 32, 8, 8}};
+	struct mc_connect_want to = {.id = ID, .timeout_ns = 2000 * MS};
+	const struct mc_transport *t = &mc_transport_tcp;
+
+	proxy_start(1);
+	want.token = world_want().token;
+	ck_assert_int_eq(t->port_open(&x->a, &want, NULL), 0);
+	ck_assert_int_eq(t->port_open(&x->b, &want, NULL), 0);
+	world_alloc(&x->here, SLICE, "cpu:0", false);
+	world_alloc(&x->there, SLICE, "cpu:0", false);
+	world_fill(&x->here, 1);
+	world_fill(&x->there, 2);
+	ck_assert_int_eq(t->memory_register(x->a, &x->here.m, 0, &x->key, NULL), 0);
+	ck_assert_int_eq(t->memory_register(x->b, &x->there.m, BOTH, &x->far_key, NULL), 0);
+	to.address = proxy_to(t->port_address(x->b));
+	ck_assert_int_eq(t->connect(&x->ep, x->a, &to, NULL), 0);
+	x->slice = (struct mc_slice){.op = MC_OP_WRITE,
+				     .bytes = SLICE,
+				     .local = world_at(&x->here),
+				     .local_key = x->key,
+				     .remote = (uintptr_t)world_at(&x->there),
+				     .remote_key = x->far_key};
+}
+
+static void close_ports(struct ports *x)
+{
+	mc_transport_tcp.port_close(x->a);
+	mc_transport_tcp.port_close(x->b);
+	proxy_stop();
+	world_free(&x->here);
+	world_free(&x->there);
+}
+
+/* What was on its way when its connection was given up doesn't arrive after the fence. */
+START_TEST(fenced)
+{
+	const struct mc_transport *t = &mc_transport_tcp;
+	struct mc_slice *at;
+	struct ports x;
+
+	open_ports(&x);
+	proxy_hold(t->port_address(x.b), true);
+	at = &x.slice;
+	t->post(x.ep, &at, 1);
+	usleep(20000); /* it is in the network now */
+	t->disconnect(x.ep);
+	ck_assert_int_eq(t->fence(x.b, ID, NULL), 0);
+	world_check(&x.there);
+	proxy_hold(t->port_address(x.b), false);
+	usleep(20000);
+	world_check(&x.there);
+	close_ports(&x);
+}
+END_TEST
+
+/* Memory that is taken away in the midst of a slice isn't written, or read, from then on. */
+START_TEST(taken_away)
+{
+	const struct mc_transport *t = &mc_transport_tcp;
+	struct mc_completion c = {0};
+	struct mc_slice *at;
+	struct ports x;
+	int64_t until = mc_clock_ns() + 10000 * MS;
+
+	open_ports(&x);
+	proxy_set(&(struct proxy_faults){.stall = 1000, .stall_us = 10000});
+	at = &x.slice;
+	t->post(x.ep, &at, 1);
+	while (((volatile uint8_t *)world_at(&x.there))[1] == x.there.model[1] && mc_clock_ns() < until)
+		usleep(100);
+	ck_assert_int_eq(t->memory_unregister(x.b, x.far_key, NULL), 0);
+	memcpy(x.there.model, world_at(&x.there), SLICE);
+	ck_assert(memcmp(x.there.model, world_at(&x.here), SLICE) != 0);
+	usleep(50000);
+	world_check(&x.there);
+	while (!t->poll(x.a, &c, 1) && mc_clock_ns() < until)
+		usleep(100);
+	ck_assert_int_eq(c.status, MC_WIRE_LOST);
+	t->disconnect(x.ep);
+	close_ports(&x);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("tcp_faults");
@@ -160,6 +260,8 @@ static Suite *suite(void)
 
 	tcase_add_loop_test(c, faults, 0, area_seeds(2));
 	tcase_add_loop_test(c, beside_shared_memory, 0, area_seeds(1));
+	tcase_add_test(c, fenced);
+	tcase_add_test(c, taken_away);
 	suite_add_tcase(s, c);
 	return s;
 }
