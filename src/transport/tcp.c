@@ -14,7 +14,10 @@
 #include "transport/tcp_state.h"
 #include "transport/wire.h"
 
-enum { LANES = 4 };
+enum {
+	LANES = 4,
+	POSTED = 64, /* slices handed over at once */
+};
 
 static void port_close(struct mc_port *p)
 {
@@ -245,14 +248,20 @@ static struct mc_tcp_stream *lightest(struct mc_endpoint *ep)
 	return best;
 }
 
-static void post(struct mc_endpoint *ep, struct mc_slice *const *slice, size_t n)
+/* Those of n slices that go over streams of one loop, in one go: it is rung once, and finds them all. */
+static void post_to(struct mc_tcp_loop *l, struct mc_tcp_stream *const *over, struct mc_slice *const *slice,
+		    size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct mc_tcp_stream *s = lightest(ep);
-		struct mc_tcp_loop *l = s->loop;
+	bool any = false;
 
-		atomic_fetch_add_explicit(&s->load, slice[i]->bytes, memory_order_relaxed);
-		pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < n; i++) {
+		struct mc_tcp_stream *s = over[i];
+
+		if (s->loop != l)
+			continue;
+		if (!any)
+			pthread_mutex_lock(&l->lock);
+		any = true;
 		slice[i]->next = NULL;
 		*s->post_end = slice[i];
 		s->post_end = &slice[i]->next;
@@ -260,8 +269,25 @@ static void post(struct mc_endpoint *ep, struct mc_slice *const *slice, size_t n
 			s->is_posted = true;
 			TAILQ_INSERT_TAIL(&l->posted, s, posted_next);
 		}
+	}
+	if (any) {
 		mc_tcp_loop_ring(l);
 		pthread_mutex_unlock(&l->lock);
+	}
+}
+
+static void post(struct mc_endpoint *ep, struct mc_slice *const *slice, size_t n)
+{
+	struct mc_tcp_stream *over[POSTED];
+
+	for (size_t k; n; n -= k, slice += k) {
+		k = n < POSTED ? n : POSTED;
+		for (size_t i = 0; i < k; i++) {
+			over[i] = lightest(ep);
+			atomic_fetch_add_explicit(&over[i]->load, slice[i]->bytes, memory_order_relaxed);
+		}
+		for (size_t i = 0; i < ep->port->loops; i++)
+			post_to(ep->port->loop[i], over, slice, k);
 	}
 }
 

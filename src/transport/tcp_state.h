@@ -26,6 +26,7 @@ enum {
 	MC_TCP_LANES = 16,
 	MC_TCP_TURN = 1 << 20, /* bytes received from a stream before others have their turn */
 	MC_TCP_SINK = 1 << 16,
+	MC_TCP_AHEAD = 8 * MC_TCP_QUESTION, /* bytes received beyond what was asked for */
 };
 
 struct mc_tcp_loop;
@@ -58,6 +59,8 @@ struct mc_tcp_stream {
 	uint64_t asked, sent;                    /* heads queued, and sent with their bodies */
 	uint8_t head[MC_TCP_QUESTION];           /* what is received */
 	size_t head_n;
+	uint8_t ahead[MC_TCP_AHEAD]; /* what came with it, of what follows: spares a call for each head */
+	size_t ahead_at, ahead_n;
 	uint8_t *body; /* where bytes go, NULL: nowhere */
 	uint32_t left;
 	uint64_t key;    /* served: the region of body */

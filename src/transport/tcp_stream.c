@@ -2,6 +2,7 @@
  * call; what comes in goes from the socket straight to where it belongs. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -161,28 +162,78 @@ static void whole(struct mc_tcp_stream *s, bool head)
 		mc_tcp_serve_body(s);
 }
 
-/* Bytes from the socket to where they belong, which others may be using: what a request under way touches has
- * no order. By its name the thread sanitizer knows it (tests/tsan.supp). */
-static __attribute__((noinline)) ssize_t take_payload(const struct mc_tcp_stream *s, size_t want)
+/* Bytes to where they belong, which others may be using: what a request under way touches has no order. By
+ * their names the thread sanitizer knows these (tests/tsan.supp). */
+static __attribute__((noinline)) ssize_t take_payload(struct mc_tcp_stream *s, size_t want)
 {
-	return recv(s->fd, s->body, want, MSG_DONTWAIT);
+	struct iovec v[2] = {{s->body, want}, {s->ahead, sizeof s->ahead}};
+	struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+	return recvmsg(s->fd, &m, MSG_DONTWAIT);
 }
 
-/* One call of the socket; false: nothing more for now. */
+static __attribute__((noinline)) void take_payload_ahead(struct mc_tcp_stream *s, size_t n)
+{
+	memcpy(s->body, s->ahead + s->ahead_at, n);
+}
+
+/* A head, or what is thrown away, and what follows it. */
+static ssize_t take_other(struct mc_tcp_stream *s, void *to, size_t want)
+{
+	struct iovec v[2] = {{to, want}, {s->ahead, sizeof s->ahead}};
+	struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+	return recvmsg(s->fd, &m, MSG_DONTWAIT);
+}
+
+/* Bytes that have come are of the head, or of the body. */
+static void came(struct mc_tcp_stream *s, size_t n)
+{
+	size_t head = s->ep ? MC_TCP_ANSWER : MC_TCP_QUESTION;
+
+	if (s->head_n < head) {
+		s->head_n += n;
+		if (s->head_n == head)
+			whole(s, true);
+		return;
+	}
+	s->left -= (uint32_t)n;
+	if (s->body)
+		s->body += n;
+	if (!s->left)
+		whole(s, false);
+}
+
+/* What an earlier call has brought. */
+static void take_ahead(struct mc_tcp_stream *s, void *to, size_t want)
+{
+	size_t n = s->ahead_n < want ? s->ahead_n : want;
+
+	if (to)
+		memcpy(to, s->ahead + s->ahead_at, n);
+	else
+		take_payload_ahead(s, n);
+	s->ahead_at += n;
+	s->ahead_n -= n;
+	came(s, n);
+}
+
+/* One call of the socket, if need be; false: nothing more for now. */
 static bool take(struct mc_tcp_stream *s, size_t *turn)
 {
 	size_t head = s->ep ? MC_TCP_ANSWER : MC_TCP_QUESTION;
 	bool in_head = s->head_n < head;
 	size_t want = in_head ? head - s->head_n : s->left;
-	void *to = in_head ? s->head + s->head_n : s->loop->sink;
+	void *to = in_head ? s->head + s->head_n : s->body ? NULL : s->loop->sink;
 	ssize_t n;
 
-	if (!in_head && !s->body && want > MC_TCP_SINK)
+	if (!in_head && to && want > MC_TCP_SINK)
 		want = MC_TCP_SINK;
-	if (!in_head && s->body)
-		n = take_payload(s, want);
-	else
-		n = recv(s->fd, to, want, MSG_DONTWAIT);
+	if (s->ahead_n) {
+		take_ahead(s, to, want);
+		return true;
+	}
+	n = to ? take_other(s, to, want) : take_payload(s, want);
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -192,32 +243,33 @@ static bool take(struct mc_tcp_stream *s, size_t *turn)
 		return false;
 	}
 	*turn += (size_t)n;
-	if (in_head) {
-		s->head_n += (size_t)n;
-		if (s->head_n == head)
-			whole(s, true);
-	} else {
-		s->left -= (uint32_t)n;
-		if (s->body)
-			s->body += n;
-		if (!s->left)
-			whole(s, false);
-	}
+	if ((size_t)n < want + MC_TCP_AHEAD) /* nothing more is there */
+		*turn = MC_TCP_TURN;
+	s->ahead_at = 0;
+	s->ahead_n = (size_t)n > want ? (size_t)n - want : 0;
+	came(s, (size_t)n - s->ahead_n);
 	return true;
+}
+
+/* Questions of a peer that doesn't read its answers wait. */
+static bool has_room(const struct mc_tcp_stream *s)
+{
+	return s->ep || s->out_n < s->loop->port->want.limits.depth;
 }
 
 void mc_tcp_stream_ready(struct mc_tcp_stream *s, uint32_t events)
 {
-	size_t turn = 0;
+	size_t turn = events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? 0 : MC_TCP_TURN;
 
 	if (s->dead)
 		return;
 	if (events & EPOLLOUT)
 		mc_tcp_stream_flush(s);
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		while (!s->dead && turn < MC_TCP_TURN &&
-		       (s->ep || s->out_n < s->loop->port->want.limits.depth) && take(s, &turn))
+	/* What has been received already is looked at in any case: no event would tell of it again. */
+	do {
+		while (!s->dead && has_room(s) && (turn < MC_TCP_TURN || s->ahead_n) && take(s, &turn))
 			;
-	if (!s->dead)
-		mc_tcp_stream_flush(s);
+		if (!s->dead)
+			mc_tcp_stream_flush(s);
+	} while (!s->dead && s->ahead_n && has_room(s));
 }
