@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "fit/netfit.h"
 #include "hw/profile.h"
 
 /* What was asked for, borrowed. */
@@ -39,5 +40,8 @@ struct mc_fit_cli_report {
 /* `mooncake fit --report`: the page to its file, its figures as text to stdout (stderr where the page is
  * there). */
 int mc_fit_cli_report(const struct mc_fit_cli_report *o, struct mc_err *err);
+
+/* What was found of transfers between nodes; faster: than the line rate. */
+void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, bool fitted, bool faster);
 
 #endif

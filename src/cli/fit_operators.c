@@ -162,9 +162,10 @@ static int fit_files(const struct job *j, const json_t *root, const struct mc_op
 	return rc;
 }
 
-static int write_figures(const struct job *j, const struct mc_fit_figures *g, struct mc_err *err)
+static int write_figures(const struct job *j, const json_t *root, const struct mc_fit_figures *g,
+			 struct mc_err *err)
 {
-	char *text = mc_fit_figures_profile_text(g, j->root, j->o->name, j->o->date);
+	char *text = mc_fit_figures_profile_text(g, root, j->o->name, j->o->date);
 	int rc = check_and_write(text, j->o->output, err);
 
 	free(text);
@@ -187,28 +188,37 @@ static void report_figures(FILE *out, const struct mc_fit_figures *g, const stru
 		fprintf(out, "hardware.ssds is 0: no run uses an SSD until it is not\n");
 }
 
-/* Figures come first: they are bounds of the times. */
+/* Figures and the network come first: they are bounds of the times. */
 static int fit_all(const struct job *j, struct mc_err *err)
 {
 	struct mc_fit_figures g;
+	struct mc_netfit net;
 	struct mc_op_limits limits;
 	struct mc_profile with;
+	bool fitted, faster = false;
 	json_t *changed;
 	char *text;
 	int rc;
 
 	mc_fit_figures_find(&g, j->s, j->n, j->hw);
 	changed = mc_fit_figures_apply(&g, j->root);
+	fitted = mc_netfit_samples(&net, j->s, j->n, j->hw->nics);
+	if (fitted)
+		faster = mc_netfit_apply(&net, changed, j->hw);
+	if (fitted && (!g.date || strcmp(net.date, g.date) > 0))
+		g.date = net.date;
 	text = json_dumps(changed, 0);
 	rc = mc_profile_load_text(&with, text, "hardware with what was measured", err);
 	free(text);
 	if (!rc) {
 		mc_profile_limits(&with, &limits);
-		rc = j->m ? fit_files(j, changed, &limits, err) : write_figures(j, &g, err);
+		rc = j->m ? fit_files(j, changed, &limits, err) : write_figures(j, changed, &g, err);
 		mc_profile_fini(&with);
 	}
 	if (!rc)
 		report_figures(said_to(j->o), &g, j->hw);
+	if (!rc && (fitted || net.points || net.flagged))
+		mc_fit_cli_network(said_to(j->o), &net, fitted, faster);
 	json_decref(changed);
 	return rc;
 }

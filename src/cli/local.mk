@@ -17,6 +17,7 @@ mooncake_SOURCES = \
 	%D%/command.c %D%/command.h \
 	%D%/fit_cli.h \
 	%D%/fit_import.c \
+	%D%/fit_network.c \
 	%D%/fit_operators.c \
 	%D%/fit_report.c \
 	%D%/main.c \

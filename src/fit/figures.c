@@ -104,21 +104,21 @@ void mc_fit_figures_find(struct mc_fit_figures *g, const struct mc_opsamples *s,
 }
 
 /* " [measured: KEY of DEVICE, DATE]" */
-static void note(struct mc_str *out, const struct mc_fit_figures *g, enum mc_figure f)
+static void note(struct mc_str *out, const char *key, const char *device, const char *date)
 {
-	mc_str_printf(out, " [measured: %s of ", mc_figure_keys[f]);
-	for (const char *c = *g->device[f] ? g->device[f] : "an unnamed device"; *c; c++)
+	mc_str_printf(out, " [measured: %s of ", key);
+	for (const char *c = *device ? device : "an unnamed device"; *c; c++)
 		mc_str_add(out, *c == '[' ? "(" : *c == ']' ? ")" : c, 1);
-	mc_str_printf(out, "%s%s]", g->date && *g->date ? ", " : "", g->date ? g->date : "");
+	mc_str_printf(out, "%s%s]", date && *date ? ", " : "", date ? date : "");
 }
 
 /* The text without the notes on that figure. */
-static void forget(struct mc_str *text, enum mc_figure f)
+static void forget(struct mc_str *text, const char *key)
 {
 	struct mc_str head = {0}, rest = {0};
 	char *at;
 
-	mc_str_printf(&head, " [measured: %s of ", mc_figure_keys[f]);
+	mc_str_printf(&head, " [measured: %s of ", key);
 	while (text->at && (at = strstr(text->at, head.at)) && strchr(at, ']')) {
 		mc_str_printf(&rest, "%s", strchr(at, ']') + 1);
 		mc_str_cut(text, (size_t)(at - text->at));
@@ -129,21 +129,28 @@ static void forget(struct mc_str *text, enum mc_figure f)
 	mc_str_fini(&rest);
 }
 
+void mc_fit_source_note(json_t *hardware, const char *key, const char *device, const char *date)
+{
+	const char *was = json_string_value(json_object_get(hardware, "source"));
+	struct mc_str source = {0};
+
+	mc_str_printf(&source, "%s", was ? was : "");
+	forget(&source, key);
+	note(&source, key, device, date);
+	json_object_set_new(hardware, "source", json_string(mc_str_text(&source)));
+	mc_str_fini(&source);
+}
+
 json_t *mc_fit_figures_apply(const struct mc_fit_figures *g, const json_t *root)
 {
 	json_t *o = json_deep_copy(root), *hardware = json_object_get(o, "hardware");
-	struct mc_str source = {0};
 
-	mc_str_printf(&source, "%s", json_string_value(json_object_get(hardware, "source")));
 	for (int f = 0; f < MC_FIGURES; f++) {
 		if (!(g->value[f] > 0))
 			continue;
 		json_object_set_new(hardware, mc_figure_keys[f], mc_fit_number(g->value[f], digits));
-		forget(&source, f);
-		note(&source, g, f);
+		mc_fit_source_note(hardware, mc_figure_keys[f], g->device[f], g->date);
 	}
-	json_object_set_new(hardware, "source", json_string(mc_str_text(&source)));
-	mc_str_fini(&source);
 	return o;
 }
 

@@ -37,6 +37,9 @@ bool mc_fit_figures_op(enum mc_op op);
 /* Of n files; hw: the profile that gets them. */
 void mc_fit_figures_find(struct mc_fit_figures *g, const struct mc_opsamples *s, size_t n,
 			 const struct mc_profile *hw);
+/* Add " [measured: KEY of DEVICE, DATE]" to the source of a profile's hardware; what an earlier fit said of
+ * the same key goes. */
+void mc_fit_source_note(json_t *hardware, const char *key, const char *device, const char *date);
 /* A profile's object (borrowed) with the figures in its hardware, whose source names them as measured; what
  * an earlier fit said of the same ones goes. The caller's. */
 json_t *mc_fit_figures_apply(const struct mc_fit_figures *g, const json_t *root);

@@ -21,6 +21,8 @@ libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/fit.c %D%/fit.h \
 	%D%/import.c %D%/import.h \
 	%D%/import_layer.c \
+	%D%/netfit.c %D%/netfit.h \
+	%D%/netfit_apply.c \
 	%D%/opfit.c %D%/opfit.h \
 	%D%/opfit_curve.c \
 	%D%/opfit_left.c \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fit/fit.h"
+#include "hw/nettime.h"
 #include "model/compose.h"
 #include "model/cost.h"
 #include "stat/sort.h"
@@ -98,6 +99,14 @@ static enum mc_residual_state timed(const struct mc_residuals *r, const struct m
 {
 	struct mc_op_time t;
 
+	if (mc_op_is_net(p->op)) {
+		struct mc_nettime net;
+
+		mc_nettime_init(&net, r->profile);
+		*seconds = mc_nettime_point_s(&net, p);
+		return p->op == MC_OP_NET_BOTH || p->dim[MC_DIM_NICS] != net.nics ? MC_RESIDUAL_OUTSIDE
+										  : MC_RESIDUAL_USED;
+	}
 	if (mc_op_time(&r->profile->operators, p, &t, NULL))
 		return MC_RESIDUAL_UNKNOWN;
 	*seconds = t.seconds;

@@ -71,6 +71,30 @@ refused "files of two kinds" "fit.csv" 2 fit "$tap_dir/gemm.csv" "$tap_dir/fit.c
 sed 's/,[0-9.e-]*,,1,/,1e-9,,1,/' "$tap_dir/norm.csv" >"$tap_dir/fast.csv"
 refused "all faster than the hardware" "no sample is left" 2 fit "$tap_dir/fast.csv"
 
+# Transfers between nodes: 2 GB/s, 1 ms of start-up, nothing else; one that is flagged, both ways at once.
+awk 'BEGIN {
+	print "# mooncake-samples: 1.1\n# device: e\n# dtype: f32\n# date: 2026-02-04"
+	print "op,rows,context,seqs,n,k,heads,kv_heads,head_dim,ranks,bytes,depth,slice,peers,nics,seconds,spread_ratio,repeats,flag"
+	for (b = 1024; b <= 1e9; b *= 4)
+		for (d = 1; d <= 4; d++)
+			printf "net_read,,,,,,,,,,%d,%d,65536,1,1,%.9g,,1,\n", b, d, 1e-3 + d * b / 2e9
+	print "net_write,,,,,,,,,,4096,1,65536,1,1,1,,1,bare\nnet_both,,,,,,,,,,4000000,2,65536,1,1,3e-3,,1,"
+}' >"$tap_dir/net.csv"
+"$mooncake" fit "$tap_dir/net.csv" -H "$node" -o "$out" >"$tap_dir/stdout" 2>"$tap_dir/stderr"
+silent "transfers: nothing on stderr" cat "$tap_dir/stderr"
+speaks "transfers give the network of a profile" '"net_startup_s": 0.001,' cat "$out"
+speaks "its bandwidth is a share of the line rate" '"net_efficiency": 0.08,' cat "$out"
+speaks "its source says so" '[measured: net_ keys of e, 2026-02-04]' cat "$out"
+speaks "what was fitted is told" 'network: 40 points, 40 of them reads, 1 flagged, over 1 NIC' cat "$tap_dir/stdout"
+speaks "and its errors" 'every second size 16 0.0%' tr -s ' ' <"$tap_dir/stdout"
+speaks "and of what was not" 'both ways 1 ' tr -s ' ' <"$tap_dir/stdout"
+"$mooncake" fit "$tap_dir/net.csv" "$tap_dir/gemm.csv" -H "$out" -o "$tap_dir/both.json" >"$tap_dir/stdout"
+speaks "transfers and operators in one" '"op": "gemm"' cat "$tap_dir/both.json"
+silent "are told of once" sh -c 'grep -o "\[measured: net_ keys of e, 2026-02-04\]" "$1" | sed 1d' - "$tap_dir/both.json"
+speaks "a report draws them" 'net_read ' "$mooncake" fit --report "$tap_dir/report.html" "$out" "$tap_dir/net.csv"
+sed '10,$d' "$tap_dir/net.csv" >"$tap_dir/few.csv"
+speaks "one size is told" 'network: 4 points' fit "$tap_dir/few.csv"
+
 # Whole iterations: what they take beyond the sum of the operators is kept, and predictions have it.
 mkdir "$tap_dir/tiny"
 echo '{"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 1,

@@ -53,6 +53,7 @@ UNIT_TESTS = \
 	%D%/test_metrics_range \
 	%D%/test_mirror \
 	%D%/test_mixed \
+	%D%/test_netfit \
 	%D%/test_nettime \
 	%D%/test_operators \
 	%D%/test_opfit \

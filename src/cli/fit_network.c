@@ -1,0 +1,59 @@
+/* mooncake fit: what it says of the network part of a profile. */
+#include <stdio.h>
+
+#include "base/units.h"
+#include "cli/fit_cli.h"
+#include "hw/optime.h"
+
+static void error_line(FILE *out, const char *what, const struct mc_netfit_error *e)
+{
+	char at[128];
+
+	if (!e->points)
+		return;
+	fprintf(out, "  %-28s %6zu %7.1f%% %7.1f%% %7.0f%% %+7.1f%%  %s\n", what, e->points, 100 * e->median,
+		100 * e->p95, 100 * e->worst, 100 * e->bias, mc_op_point_text(&e->at, at, sizeof at));
+}
+
+static void ranges(FILE *out, const struct mc_netfit *f)
+{
+	static const enum mc_dim dims[] = {MC_DIM_BYTES, MC_DIM_DEPTH, MC_DIM_SLICE, MC_DIM_PEERS};
+
+	fprintf(out, "network: %zu points, %zu of them reads, %zu flagged, over %u NIC%s", f->points, f->read,
+		f->flagged, f->t.nics, f->t.nics == 1 ? "" : "s");
+	for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+		fprintf(out, "; %s %lld", mc_dim_names[dims[i]], (long long)f->low[dims[i]]);
+		if (f->high[dims[i]] > f->low[dims[i]])
+			fprintf(out, " to %lld", (long long)f->high[dims[i]]);
+	}
+	fputc('\n', out);
+}
+
+void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, bool fitted, bool faster)
+{
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], c[MC_UNITS_TEXT], rate[MC_UNITS_TEXT];
+
+	if (!fitted) {
+		fprintf(out,
+			"network: %zu points that are not flagged, of reads and writes over %u NICs; a fit "
+			"takes %d, of several sizes, and larger ones that take longer\n",
+			f->points, f->t.nics, MC_NETFIT_LEAST);
+		return;
+	}
+	ranges(out, f);
+	fprintf(out,
+		"  start-up %s, a request %s, a slice %s of a NIC, which does %s; %.3g %% more with each "
+		"further peer\n",
+		mc_units_format_time(mc_time_from_s(f->t.startup_s), a),
+		mc_units_format_time(mc_time_from_s(f->t.request_s), b),
+		mc_units_format_time(mc_time_from_s(f->t.slice_s), c),
+		mc_units_format_rate(f->t.nic_bytes_per_s, rate), 100 * f->t.peer_loss);
+	if (faster)
+		fprintf(out, "  faster than hardware.nic_bandwidth, which is replaced\n");
+	fprintf(out, "  %-28s %6s %8s %8s %8s %8s  %s\n", "errors with this left out", "points", "median",
+		"p95", "worst", "bias", "of");
+	for (int k = 0; k < MC_NETFIT_LEFTS; k++)
+		error_line(out, mc_netfit_lefts[k], &f->left_out[k]);
+	error_line(out, "not fitted: both ways", &f->apart[MC_NETFIT_BOTH_WAYS]);
+	error_line(out, "not fitted: other NICs", &f->apart[MC_NETFIT_OTHER_NICS]);
+}

@@ -1,0 +1,59 @@
+/*
+ * Samples of transfers between nodes to the network part of a profile: the coefficients of hw/nettime.h.
+ *
+ * Reads and writes together, over as many NICs as the profile's node has, or as most samples use if there are
+ * none. Coefficients make the median of |log(predicted / measured)| small (least absolute values, by
+ * reweighted least squares), none is below 0. Of the forms, start-up and rate alone or with a cost of a
+ * request, of a slice, and with a loss by peers, the simplest is taken whose errors on points left out (a
+ * fifth at a time) are as small as the best one's but for a twentieth.
+ *
+ * Flagged samples say nothing. Both ways at once, and fewer or more NICs, are held against the fit, as it
+ * can't express them otherwise.
+ */
+#ifndef MC_FIT_NETFIT_H
+#define MC_FIT_NETFIT_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "hw/nettime.h"
+#include "hw/opsamples.h"
+
+/* What was left out of a fit, to see how far its prediction is off. */
+enum mc_netfit_left {
+	MC_NETFIT_ITSELF, /* nothing */
+	MC_NETFIT_POINT,  /* a fifth of the points */
+	MC_NETFIT_SIZE,   /* every second size */
+	MC_NETFIT_LOAD,   /* all of one depth, or of one number of peers */
+	MC_NETFIT_LEFTS,
+};
+extern const char *const mc_netfit_lefts[MC_NETFIT_LEFTS];
+
+/* Samples that are not fitted. */
+enum mc_netfit_apart { MC_NETFIT_BOTH_WAYS, MC_NETFIT_OTHER_NICS, MC_NETFIT_APARTS };
+
+struct mc_netfit_error {
+	size_t points;
+	double median, p95, worst; /* |predicted / measured - 1| */
+	double bias;               /* median of predicted / measured - 1 */
+	struct mc_op_point at;     /* where it is worst */
+};
+
+struct mc_netfit {
+	struct mc_nettime t; /* of a node with the NICs of the samples, none of whose limits is known */
+	size_t points, flagged, read;        /* fitted, of which reads */
+	int64_t low[MC_DIMS], high[MC_DIMS]; /* of the points fitted */
+	struct mc_netfit_error left_out[MC_NETFIT_LEFTS], apart[MC_NETFIT_APARTS];
+	const char *device, *date; /* of the samples, borrowed; date: the latest */
+};
+
+/* Of n files; nics: of the profile's node. Returns false, with points as it is, where there are fewer than
+ * MC_NETFIT_LEAST points or size does not
+ * tell: all are of one, or larger ones take no longer. */
+#define MC_NETFIT_LEAST 4
+bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t n, int64_t nics);
+/* Put into a profile's object (changed), whose hardware p is; its hardware's source says so. Where NICs are
+ * faster than their line rate, that was another network's: then it is replaced, too. True: it was. */
+bool mc_netfit_apply(const struct mc_netfit *f, json_t *root, const struct mc_profile *p);
+
+#endif
