@@ -188,6 +188,24 @@ static void report_figures(FILE *out, const struct mc_fit_figures *g, const stru
 		fprintf(out, "hardware.ssds is 0: no run uses an SSD until it is not\n");
 }
 
+/* Transfers alone, of which nothing can be made. */
+static int nothing_found(const struct job *j, const struct mc_netfit *net, const struct mc_fit_figures *g,
+			 struct mc_err *err)
+{
+	bool found = j->m > 0;
+
+	for (int f = 0; f < MC_FIGURES; f++)
+		found |= g->value[f] > 0;
+	if (found || !net->points)
+		return MC_OK;
+	mc_err_set(
+	    err, MC_USAGE,
+	    "holds %zu reads and writes over %u NICs; expected at least %d, of several sizes, of which "
+	    "larger ones take longer",
+	    net->points, net->t.nics, MC_NETFIT_LEAST);
+	return mc_err_at(err, j->o->samples[0], 0, 0, NULL);
+}
+
 /* Figures and the network come first: they are bounds of the times. */
 static int fit_all(const struct job *j, struct mc_err *err)
 {
@@ -203,6 +221,10 @@ static int fit_all(const struct job *j, struct mc_err *err)
 	mc_fit_figures_find(&g, j->s, j->n, j->hw);
 	changed = mc_fit_figures_apply(&g, j->root);
 	fitted = mc_netfit_samples(&net, j->s, j->n, j->hw->nics);
+	if (!fitted && nothing_found(j, &net, &g, err)) {
+		json_decref(changed);
+		return MC_USAGE;
+	}
 	if (fitted)
 		faster = mc_netfit_apply(&net, changed, j->hw);
 	if (fitted && (!g.date || strcmp(net.date, g.date) > 0))

@@ -93,7 +93,8 @@ speaks "transfers and operators in one" '"op": "gemm"' cat "$tap_dir/both.json"
 silent "are told of once" sh -c 'grep -o "\[measured: net_ keys of e, 2026-02-04\]" "$1" | sed 1d' - "$tap_dir/both.json"
 speaks "a report draws them" 'net_read ' "$mooncake" fit --report "$tap_dir/report.html" "$out" "$tap_dir/net.csv"
 sed '10,$d' "$tap_dir/net.csv" >"$tap_dir/few.csv"
-speaks "one size is told" 'network: 4 points' fit "$tap_dir/few.csv"
+refused "transfers of one size" 'few.csv: holds 4 reads and writes' 2 fit "$tap_dir/few.csv"
+speaks "with operators they are told of" 'network: 4 points' fit "$tap_dir/few.csv" "$tap_dir/gemm.csv"
 
 # Whole iterations: what they take beyond the sum of the operators is kept, and predictions have it.
 mkdir "$tap_dir/tiny"
