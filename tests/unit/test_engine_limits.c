@@ -146,6 +146,58 @@ START_TEST(names_what_failed)
 }
 END_TEST
 
+/* What is told lost is sent again at once, what is never told when its time is over; and what never ends ends
+ * with its batch. */
+START_TEST(lost)
+{
+	static const struct fake_faults how[] = {{.lose = 1000}, {.drop = 1000}, {.drop = 1000}};
+	const int64_t slice[] = {30000 * MS, 30 * MS, 30000 * MS},
+		      batch[] = {20000 * MS, 20000 * MS, 50 * MS};
+	struct pair p = {.want = world_want()};
+	struct mc_batch_status s;
+	struct mc_request r;
+	uint64_t b;
+
+	fake_start(5);
+	p.want.slice_timeout_ns = slice[_i];
+	p.want.batch_timeout_ns = batch[_i];
+	pair_open(&p, two_a, two_b);
+	r = world_request(MC_OP_READ, p.peer, &p.local, &p.remote);
+	fake_set(&how[_i]);
+	ck_assert_int_eq(mc_engine_submit(p.a, &r, 1, &b, NULL), 0);
+	usleep(3000);
+	fake_set(&(struct fake_faults){0});
+	ck_assert_int_eq(mc_engine_wait(p.a, b, 10000 * MS, &s, NULL), 0);
+	ck_assert_msg(s.state == (_i == 2 ? MC_BATCH_FAILED : MC_BATCH_DONE), "%d: %s", s.state, s.err.text);
+	memcpy(p.local.model, p.local.m.base, BYTES); /* all of it, or some */
+	if (s.state == MC_BATCH_DONE)
+		world_apply(&r, &p.local, &p.remote);
+	pair_close(&p);
+	fake_stop();
+}
+END_TEST
+
+/* A path that fails is left for a while, for longer each time. */
+START_TEST(waits_before_it_tries_again)
+{
+	struct pair p = {.want = world_want()};
+	struct mc_request r;
+	int64_t start;
+
+	fake_start(6);
+	p.want.retry_ns = 5 * MS;
+	p.want.retries = 4;
+	pair_open(&p, one_a, one_b);
+	fake_port_up("b0", false);
+	r = world_request(MC_OP_READ, p.peer, &p.local, &p.remote);
+	start = mc_clock_ns();
+	ck_assert_int_eq(world_do(p.a, &r, 1).state, MC_BATCH_FAILED);
+	ck_assert_int_ge(mc_clock_ns() - start, (5 + 10 + 20) * MS);
+	pair_close(&p);
+	fake_stop();
+}
+END_TEST
+
 /* No more memories than a peer can be told of; those that peers don't use count for nothing. */
 START_TEST(memories)
 {
@@ -219,6 +271,8 @@ static Suite *suite(void)
 	tcase_add_test(c, silent_peers);
 	tcase_add_test(c, stands_in_nobodys_way);
 	tcase_add_test(c, names_what_failed);
+	tcase_add_loop_test(c, lost, 0, 3);
+	tcase_add_test(c, waits_before_it_tries_again);
 	tcase_add_test(c, memories);
 	tcase_add_test(c, settings);
 	suite_add_tcase(s, c);

@@ -189,10 +189,10 @@ static void open_world(struct world *w)
 	static const char *const one[] = {"", NULL};
 
 	*w = (struct world){.want = world_want()};
-	w->want.connect_timeout_ns = 300 * MS;
+	w->want.connect_timeout_ns = 200 * MS;
 	w->want.batch_timeout_ns = 1500 * MS;
 	w->want.slice_timeout_ns = 30 * MS;
-	w->want.retries = 3;
+	w->want.retries = 2;
 	w->want.lanes = 1;
 	open_liar(&w->l, &w->want.token);
 	w->e = world_open(&w->want, &mc_transport_tcp, one);
@@ -254,7 +254,11 @@ START_TEST(at_the_port)
 
 		world_must(w.e, &r);
 	} else {
-		lied_to(&w, _i == EARLY || _i >= NO_FENCE ? MC_OP_WRITE : MC_OP_READ);
+		const char *said = _i == REFUSES ? "refused" : _i >= NO_FENCE ? "confirm" : "";
+		struct mc_batch_status s =
+		    lied_to(&w, _i == EARLY || _i >= NO_FENCE ? MC_OP_WRITE : MC_OP_READ);
+
+		ck_assert_msg(strstr(s.err.text, said), "%s", s.err.text);
 	}
 	ck_assert_int_lt(mc_clock_ns() - start, 20000 * MS);
 	close_world(&w);
@@ -281,14 +285,16 @@ END_TEST
 /* It says something else than before: another life, other ports, less memory, names for addresses. */
 START_TEST(of_its_memory)
 {
-	static const char *const said[] = {"restarted", "restarted", "any more", "numeric"};
+	static const char *const said[] = {"restarted", "restarted", "any more", "any more", "numeric"};
+	enum { NAME = 4 };
+	struct mc_engine_stats st;
 	struct world w;
 	struct mc_batch_status s;
 
 	open_world(&w);
-	if (_i == 3)
+	if (_i == NAME)
 		snprintf(w.l.at[0].address, sizeof w.l.at[0].address, "a.name.that.is.looked.up:80");
-	w.l.lie = _i == 3 ? HONEST : REFUSES; /* so that it is asked again */
+	w.l.lie = _i == NAME ? HONEST : REFUSES; /* so that it is asked again */
 	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
 	pthread_mutex_lock(&w.l.lock);
 	w.l.s.version++;
@@ -298,9 +304,18 @@ START_TEST(of_its_memory)
 		w.l.s.ports = 2;
 	else if (_i == 2)
 		w.l.range.bytes = BYTES / 2;
+	else if (_i == 3)
+		w.l.range.access = MC_ACCESS_WRITE;
 	pthread_mutex_unlock(&w.l.lock);
 	s = lied_to(&w, MC_OP_READ);
 	ck_assert_msg(strstr(s.err.text, said[_i]), "%s", s.err.text);
+	/* Who is not the same any more keeps no connection. */
+	mc_engine_stats(w.e, &st);
+	for (int i = 0; i < 5000 && _i < 2 && st.endpoints; i++) {
+		usleep(1000);
+		mc_engine_stats(w.e, &st);
+	}
+	ck_assert(_i >= 2 || !st.endpoints);
 	close_world(&w);
 }
 END_TEST
@@ -324,6 +339,8 @@ START_TEST(to_the_engine)
 	start = mc_clock_ns();
 	ck_assert_int_eq(mc_engine_connect(w.e, mc_listener_address(w.l.control), &w.peer, &err), MC_FAIL);
 	ck_assert_uint_gt(strlen(err.text), 0);
+	if (raw[_i].at == much)
+		ck_assert_msg(strstr(err.text, "at most"), "%s", err.text);
 	ck_assert_int_lt(mc_clock_ns() - start, 5000 * MS);
 	close_world(&w);
 }
@@ -336,7 +353,7 @@ static Suite *suite(void)
 
 	tcase_add_loop_test(c, at_the_port, 0, LIES);
 	tcase_add_test(c, slowly);
-	tcase_add_loop_test(c, of_its_memory, 0, 4);
+	tcase_add_loop_test(c, of_its_memory, 0, 5);
 	tcase_add_loop_test(c, to_the_engine, 0, 4);
 	suite_add_tcase(s, c);
 	return s;

@@ -227,6 +227,40 @@ START_TEST(port)
 }
 END_TEST
 
+/* A peer that asks and asks and never listens isn't listened to, either, after a while. */
+START_TEST(greedy)
+{
+	enum { CHUNK = 1024, MOST = 64 << 20 };
+
+	static uint8_t q[CHUNK * 32];
+	struct host h;
+	size_t sent = 0, quiet = 0;
+	int fd;
+
+	host_open(&h);
+	fd = open_port(&h);
+	for (size_t i = 0; i < CHUNK; i++) {
+		mc_wire_set(q + 32 * i + 8, h.s->range[0].at[0].key, 8);
+		mc_wire_set(q + 32 * i + 16, h.s->range[0].base, 8);
+		mc_wire_set(q + 32 * i + 24, 16, 4);
+	}
+	while (sent < MOST && quiet < 100) {
+		ssize_t n = send(fd, q + sent % 32, sizeof q - 32, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n > 0) {
+			sent += (size_t)n;
+			quiet = 0;
+		} else {
+			usleep(2000);
+			quiet++;
+		}
+	}
+	ck_assert_uint_lt(sent, MOST);
+	close(fd);
+	host_close(&h);
+}
+END_TEST
+
 struct side {
 	int fd;
 	enum mc_purpose purpose;
@@ -337,6 +371,7 @@ static Suite *suite(void)
 	tcase_add_test(c, segment);
 	tcase_add_test(c, control);
 	tcase_add_test(c, port);
+	tcase_add_test(c, greedy);
 	tcase_add_test(c, proofs);
 	tcase_add_test(c, matrix);
 	suite_add_tcase(s, c);

@@ -269,6 +269,49 @@ START_TEST(closed_on_exec)
 }
 END_TEST
 
+/* What had completed, and was not polled, isn't told once its endpoint is gone. */
+START_TEST(quiet_after_disconnect)
+{
+	enum { SLICES = 8, SLICE = 4096 };
+
+	const struct mc_transport *t = mc_transports[_i];
+	struct mc_port *p = port_alone(t, (struct mc_port_limits){16384, 32, 8, 8}), *own;
+	struct mc_connect_want want = {.address = t->port_address(p), .id = 1, .timeout_ns = 3000 * MS};
+	struct mc_slice slice[SLICES], *at[SLICES];
+	struct mc_completion c[SLICES];
+	struct mc_endpoint *ep;
+	struct world_memory here, there;
+	uint64_t key, far_key;
+
+	own = port_alone(t, (struct mc_port_limits){16384, 32, 8, 8});
+	world_alloc(&here, SLICES * SLICE, "cpu:0", true);
+	world_alloc(&there, SLICES * SLICE, "cpu:0", true);
+	ck_assert_int_eq(t->memory_register(own, &here.m, 0, &key, NULL), 0);
+	ck_assert_int_eq(t->memory_register(p, &there.m, BOTH, &far_key, NULL), 0);
+	for (int polls = 0; polls < 2; polls++) {
+		want.id++;
+		ck_assert_int_eq(t->connect(&ep, own, &want, NULL), 0);
+		for (size_t i = 0; i < SLICES; i++) {
+			slice[i] = (struct mc_slice){.op = MC_OP_WRITE, .bytes = SLICE, .local_key = key};
+			slice[i].local = world_at(&here) + i * SLICE;
+			slice[i].remote = (uintptr_t)world_at(&there) + i * SLICE;
+			slice[i].remote_key = far_key;
+			at[i] = slice + i;
+		}
+		t->post(ep, at, SLICES);
+		usleep(30000);
+		if (polls)
+			ck_assert_uint_eq(t->poll(own, c, SLICES - 1), SLICES - 1);
+		t->disconnect(ep);
+		ck_assert_uint_eq(t->poll(own, c, SLICES), 0);
+	}
+	t->port_close(own);
+	t->port_close(p);
+	world_free(&here);
+	world_free(&there);
+}
+END_TEST
+
 /* A key of one life of a process is none of the next, which may have its addresses. */
 START_TEST(keys_of_another_life)
 {
@@ -339,6 +382,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(c, closes_on_the_silent, 0, n);
 	tcase_add_loop_test(c, keys_of_another_life, 0, n);
 	tcase_add_loop_test(c, killed, 0, n);
+	tcase_add_loop_test(c, quiet_after_disconnect, 0, n);
 	tcase_add_loop_test(c, limits_of_a_port, 0, n);
 	suite_add_tcase(s, c);
 	return s;
