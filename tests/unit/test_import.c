@@ -56,61 +56,63 @@ static const struct {
 	const char *format, *name, *text, *model, *want;
 	size_t skipped;
 } good[] = {
-    {"aic-gemm", "a", "m,n,k,latency_ms\n8,64,32,0.5\n\n", NULL, "gemm,8,,,64,32,,,,,,,0.0005,,1,\n", 0},
+    {"aic-gemm", "a", "m,n,k,latency_ms\n8,64,32,0.5\n\n", NULL, "gemm,8,,,64,32,,,,,,,,,,0.0005,,1,\n", 0},
     {"aic-context-attention", "a", AIC_ATTENTION("isl") "4,100,8,2,128,2\r\n", NULL,
-     "attention_prefill,100,0,4,,,8,2,128,,,,0.002,,1,\n", 0},
+     "attention_prefill,100,0,4,,,8,2,128,,,,,,,0.002,,1,\n", 0},
     {"aic-generation-attention", "a", AIC_ATTENTION("step") "4,99,8,2,128,2\n", NULL,
-     "attention_decode,,100,4,,,8,2,128,,,,0.002,,1,\n", 0},
+     "attention_decode,,100,4,,,8,2,128,,,,,,,0.002,,1,\n", 0},
     {"aic-nccl", "a", "op_name,num_gpus,message_size,latency_ms\nall_gather,2,256,1\nall_reduce,8,256,0.01\n",
-     NULL, "all_reduce,,,,,,,,,8,512,,1e-05,,1,\n", 1},
+     NULL, "all_reduce,,,,,,,,,8,512,,,,,1e-05,,1,\n", 1},
     {"aic-custom-allreduce", "a",
      "kernel_source,num_gpus,message_size,latency_ms\nX_eager,2,128,5\nX_graph,2,128,0.01\nTRT,4,64,0.02\n",
-     NULL, "all_reduce,,,,,,,,,2,256,,1e-05,,1,\nall_reduce,,,,,,,,,4,128,,2e-05,,1,\n", 1},
+     NULL, "all_reduce,,,,,,,,,2,256,,,,,1e-05,,1,\nall_reduce,,,,,,,,,4,128,,,,,2e-05,,1,\n", 1},
     {"vidur-collective", "a_all_reduce.csv",
      VIDUR_NET "8,8,0,1024,1,1,1,0.5,0\n8,4,0,1024,1,1,1,9,0\n8,8,1,1024,1,1,1,0,0\n", NULL,
-     "all_reduce,,,,,,,,,8,1024,,0.0005,0,1,\n", 2},
+     "all_reduce,,,,,,,,,8,1024,,,,,0.0005,0,1,\n", 2},
     {"vidur-collective", "send_recv.csv", VIDUR_NET "2,2,0,1024,1,1,1,0.5,0.1\n", NULL,
-     "send_recv,,,,,,,,,,1024,,0.0005,0.329,1,\n", 0},
+     "send_recv,,,,,,,,,,1024,,,,,0.0005,0.329,1,\n", 0},
     {"vidur-attention", "a",
      VIDUR_ATTENTION "8192,64,8,2,1,32,96,1,0.5,1,0,,,\n8192,64,8,2,5,0,7,0,,,,0.25,1,0\n", NULL,
-     "attention_prefill,32,96,1,,,32,4,128,,,,0.0005,0,1,\n"
-     "attention_decode,,7,5,,,32,4,128,,,,0.00025,0,1,\n",
+     "attention_prefill,32,96,1,,,32,4,128,,,,,,,0.0005,0,1,\n"
+     "attention_decode,,7,5,,,32,4,128,,,,,,,0.00025,0,1,\n",
      0},
     {"vidur-cpu-overhead", "a",
      "schedule_median,sampler_e2e_median,prepare_inputs_e2e_median,process_model_outputs_median,model_name,"
      "batch_size,tensor_parallel_degree,ray_comm_time_mean\n1,2,4,8,m,16,2,100\n",
-     NULL, "host_step,,,16,,,,,,,,,0.015,,1,\n", 0},
+     NULL, "host_step,,,16,,,,,,,,,,,,0.015,,1,\n", 0},
     {"llmservingsim-attention", "a",
      "tp,batch_size,prefill_chunk_size,kv_cache_size,is_prefill,median_ms\n4,1,32,64,1,1\n4,9,0,64,0,2\n",
      "llama3-70b",
-     "attention_prefill,32,64,1,,,16,2,128,,,,0.001,,1,\n"
-     "attention_decode,,64,9,,,16,2,128,,,,0.002,,1,\n",
+     "attention_prefill,32,64,1,,,16,2,128,,,,,,,0.001,,1,\n"
+     "attention_decode,,64,9,,,16,2,128,,,,,,,0.002,,1,\n",
      0},
     {"llmservingsim-mixed", "a",
      "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,4,0,0,10\n0,0,3,5,20\n16,4,3,5,30\n",
      "llama3-8b",
-     "attention_prefill,16,4,1,,,32,8,128,,,,1e-05,,1,\nattention_decode,,5,3,,,32,8,128,,,,2e-05,,1,\n", 1},
+     "attention_prefill,16,4,1,,,32,8,128,,,,,,,1e-05,,1,\nattention_decode,,5,3,,,32,8,128,,,,,,,2e-05,,1,"
+     "\n",
+     1},
     {"llmservingsim-layers", "a",
      "tp,layer,tokens,latency_ns\n2,q_proj,1,1000\n2,v_proj,1,2000\n2,o_proj,1,3000\n2,up_proj,1,4000\n"
      "2,down_proj,1,5000\n2,lm_head,1,6000\n2,act_fn,1,7000\n2,post_layernorm,1,8000\n2,rope,1,9000\n"
      "2,embedding,1,10000\n2,attn,1,11000\n",
      "llama3-8b",
-     "gemm,1,,,2048,4096,,,,,,,1e-06,,1,\ngemm,1,,,512,4096,,,,,,,2e-06,,1,\n"
-     "gemm,1,,,4096,2048,,,,,,,3e-06,,1,\ngemm,1,,,7168,4096,,,,,,,4e-06,,1,\n"
-     "gemm,1,,,4096,7168,,,,,,,5e-06,,1,\ngemm,1,,,64128,4096,,,,,,,6e-06,,1,\n"
-     "swiglu,1,,,7168,,,,,,,,7e-06,,1,\nnorm,1,,,4096,,,,,,,,8e-06,,1,\n"
-     "rope,1,,,,,16,4,128,,,,9e-06,,1,\nembed,1,,,4096,,,,,,,,1e-05,,1,\n",
+     "gemm,1,,,2048,4096,,,,,,,,,,1e-06,,1,\ngemm,1,,,512,4096,,,,,,,,,,2e-06,,1,\n"
+     "gemm,1,,,4096,2048,,,,,,,,,,3e-06,,1,\ngemm,1,,,7168,4096,,,,,,,,,,4e-06,,1,\n"
+     "gemm,1,,,4096,7168,,,,,,,,,,5e-06,,1,\ngemm,1,,,64128,4096,,,,,,,,,,6e-06,,1,\n"
+     "swiglu,1,,,7168,,,,,,,,,,,7e-06,,1,\nnorm,1,,,4096,,,,,,,,,,,8e-06,,1,\n"
+     "rope,1,,,,,16,4,128,,,,,,,9e-06,,1,\nembed,1,,,4096,,,,,,,,,,,1e-05,,1,\n",
      1},
     {"llmservingsim-dense", "a", "layer,tokens,time_us\nqkv_proj,3,1\ngate_up_proj,3,2\n", "llama3-8b",
-     "gemm,3,,,6144,4096,,,,,,,1e-06,,1,\ngemm,3,,,28672,4096,,,,,,,2e-06,,1,\n", 0},
+     "gemm,3,,,6144,4096,,,,,,,,,,1e-06,,1,\ngemm,3,,,28672,4096,,,,,,,,,,2e-06,,1,\n", 0},
     {"llmservingsim-per-sequence", "a", "layer,sequences,time_us\nlm_head,3,1\nsampler,3,2\n", "llama3-8b",
-     "gemm,3,,,128256,4096,,,,,,,1e-06,,1,\nsample,3,,,128256,,,,,,,,2e-06,,1,\n", 0},
+     "gemm,3,,,128256,4096,,,,,,,,,,1e-06,,1,\nsample,3,,,128256,,,,,,,,,,,2e-06,,1,\n", 0},
     {"splitwise", "a",
      SPLITWISE "llama2-70b,h100,512,4,128,1,1,100,20,9,8\nbloom-176b,h100,512,4,128,1,1,100,20,9,8\n", NULL,
-     "step,512,0,4,,,,,,,,,0.1,,1,\nstep,1,576,4,,,,,,,,,0.02,,1,\n", 1},
+     "step,512,0,4,,,,,,,,,,,,0.1,,1,\nstep,1,576,4,,,,,,,,,,,,0.02,,1,\n", 1},
     {"nvme-uring-read", "a",
      "case,queue_depth,threads,value_bytes,throughput_GiBps\nfio_raw_array,8,2,1048576,4\nroof,,,1,4\n", NULL,
-     "disk_read,,,,,,,,,,1048576,16,0.000244141,,1,\n", 1},
+     "disk_read,,,,,,,,,,1048576,16,,,,0.000244141,,1,\n", 1},
 };
 
 static char *rows_text(const struct mc_import *im)
@@ -168,15 +170,15 @@ START_TEST(vidur_layer_operators)
 	enter();
 	ck_assert_int_eq(mc_import_read(&im, table("a", text), NULL, &err), MC_OK);
 	got = rows_text(&im);
-	ck_assert_str_eq(got, "gemm,16,,,2560,8192,,,,,,,0.003,0,1,\n"
-			      "gemm,16,,,8192,2048,,,,,,,0.005,0,1,\n"
-			      "gemm,16,,,14336,8192,,,,,,,0.007,0,1,\n"
-			      "gemm,16,,,8192,7168,,,,,,,0.009,0,1,\n"
-			      "norm,16,,,8192,,,,,,,,0.012,0,1,\n"
-			      "norm,16,,,8192,,,,,,,,0.016,0,1,\n"
-			      "swiglu,16,,,7168,,,,,,,,0.008,0,1,\n"
-			      "embed,16,,,8192,,,,,,,,0.001,0,1,\n"
-			      "rope,16,,,,,16,2,128,,,,0.004,0,1,\n");
+	ck_assert_str_eq(got, "gemm,16,,,2560,8192,,,,,,,,,,0.003,0,1,\n"
+			      "gemm,16,,,8192,2048,,,,,,,,,,0.005,0,1,\n"
+			      "gemm,16,,,14336,8192,,,,,,,,,,0.007,0,1,\n"
+			      "gemm,16,,,8192,7168,,,,,,,,,,0.009,0,1,\n"
+			      "norm,16,,,8192,,,,,,,,,,,0.012,0,1,\n"
+			      "norm,16,,,8192,,,,,,,,,,,0.016,0,1,\n"
+			      "swiglu,16,,,7168,,,,,,,,,,,0.008,0,1,\n"
+			      "embed,16,,,8192,,,,,,,,,,,0.001,0,1,\n"
+			      "rope,16,,,,,16,2,128,,,,,,,0.004,0,1,\n");
 	free(got);
 	mc_import_fini(&im);
 	leave();
