@@ -151,6 +151,7 @@ static void release(struct mc_memory *m)
 void matrix_open(struct matrix_world *w)
 {
 	struct mc_err err = {0};
+	bool met = false;
 
 	alloc(&w->local, w->bytes);
 	alloc(&w->remote, w->bytes);
@@ -161,7 +162,9 @@ void matrix_open(struct matrix_world *w)
 	open_owner(w, &w->owner);
 	w->e = open_engine(w, NULL);
 	must(mc_engine_register(w->e, &w->local, 0, &err), "register", &err);
-	must(mc_engine_connect(w->e, w->owner.address, &w->peer, &err), "connect", &err);
+	for (int i = 0; i < 50 && !met; i++) /* a machine may be busy */
+		met = !mc_engine_connect(w->e, w->owner.address, &w->peer, &err);
+	must(!met, "connect", &err);
 	w->seed = 1;
 	w->fault = mc_clock_ns();
 	matrix_recover(w); /* all is well */

@@ -19,7 +19,7 @@ START_TEST(silent_peers)
 	struct mc_request r[PEERS];
 	struct mc_batch_status s;
 	uint64_t batch[PEERS];
-	char name[PEERS][8];
+	char name[PEERS][16];
 
 	fake_start(1);
 	want.connect_timeout_ns = 200 * MS;

@@ -184,16 +184,17 @@ static void open_liar(struct liar *l, const struct mc_token *token)
 	l->s.range = &l->range;
 }
 
-static void open_world(struct world *w)
+static void open_world(struct world *w, enum lie lie)
 {
 	static const char *const one[] = {"", NULL};
 
 	*w = (struct world){.want = world_want()};
 	w->want.connect_timeout_ns = 200 * MS;
-	w->want.batch_timeout_ns = 1500 * MS;
-	w->want.slice_timeout_ns = 30 * MS;
+	w->want.batch_timeout_ns = 3000 * MS;
+	w->want.slice_timeout_ns = (lie == STALLS || lie == TRICKLES ? 30 : 1000) * MS;
 	w->want.retries = 2;
 	w->want.lanes = 1;
+	w->l.lie = lie;
 	open_liar(&w->l, &w->want.token);
 	w->e = world_open(&w->want, &mc_transport_tcp, one);
 	w->honest = world_open(&w->want, &mc_transport_tcp, one);
@@ -246,8 +247,7 @@ START_TEST(at_the_port)
 	struct world w;
 	int64_t start = mc_clock_ns();
 
-	open_world(&w);
-	w.l.lie = (enum lie)_i;
+	open_world(&w, (enum lie)_i);
 	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
 	if (_i == HONEST) {
 		struct mc_request r = request(&w, MC_OP_WRITE);
@@ -272,8 +272,7 @@ START_TEST(slowly)
 	struct world w;
 	struct mc_request r;
 
-	open_world(&w);
-	w.l.lie = LATE_KEY;
+	open_world(&w, LATE_KEY);
 	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
 	r = request(&w, MC_OP_WRITE);
 	world_must(w.e, &r);
@@ -291,10 +290,9 @@ START_TEST(of_its_memory)
 	struct world w;
 	struct mc_batch_status s;
 
-	open_world(&w);
+	open_world(&w, _i == NAME ? HONEST : REFUSES); /* refusing, it is asked again */
 	if (_i == NAME)
 		snprintf(w.l.at[0].address, sizeof w.l.at[0].address, "a.name.that.is.looked.up:80");
-	w.l.lie = _i == NAME ? HONEST : REFUSES; /* so that it is asked again */
 	w.peer = world_meet(w.e, mc_listener_address(w.l.control));
 	pthread_mutex_lock(&w.l.lock);
 	w.l.s.version++;
@@ -303,7 +301,7 @@ START_TEST(of_its_memory)
 	else if (_i == 1)
 		w.l.s.ports = 2;
 	else if (_i == 2)
-		w.l.range.bytes = BYTES / 2;
+		w.l.range.base += BYTES;
 	else if (_i == 3)
 		w.l.range.access = MC_ACCESS_WRITE;
 	pthread_mutex_unlock(&w.l.lock);
@@ -333,7 +331,7 @@ START_TEST(to_the_engine)
 	struct mc_err err = {0};
 	int64_t start;
 
-	open_world(&w);
+	open_world(&w, HONEST);
 	w.l.raw = raw[_i].at;
 	w.l.raw_n = raw[_i].n;
 	start = mc_clock_ns();
