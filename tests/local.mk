@@ -9,6 +9,7 @@ AM_TESTS_ENVIRONMENT = MC_TAP=1; CK_TAP_LOG_FILE_NAME=-; CK_VERBOSITY=silent; CK
 	export MC_TAP CK_TAP_LOG_FILE_NAME CK_VERBOSITY CK_DEFAULT_TIMEOUT LC_ALL MC_SRCDIR MC_BUILDDIR MC_CC \
 		MC_CFLAGS MC_PKG_CFLAGS MC_PKG_LIBS MOONCAKE_PROFILE_DIR;
 EXTRA_DIST += tests/tsan.supp
+EXTRA_PROGRAMS =
 include tests/unit/local.mk
 include tests/transport/local.mk
 include tests/kernels/local.mk

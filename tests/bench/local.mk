@@ -4,7 +4,7 @@ BENCHES = \
 	%D%/bench_kv \
 	%D%/bench_loop \
 	%D%/bench_transport
-EXTRA_PROGRAMS = $(BENCHES)
+EXTRA_PROGRAMS += $(BENCHES)
 %C%_bench_transport_SOURCES = %D%/bench_transport.c %D%/raw_streams.c %D%/raw_streams.h
 %C%_bench_transport_LDADD = $(MC_TRANSPORT_LIBS)
 EXTRA_DIST += %D%/bench.h %D%/bench_run.sh

@@ -1,17 +1,12 @@
 /* Random batches between an engine and its peers, followed while they are under way, and checked. */
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
 #include "guest.h"
-
-extern char **environ;
 
 #define TOKEN "a token of the guest's tests"
 
@@ -83,7 +78,8 @@ bool rig_close(struct rig *r)
 	return well;
 }
 
-/* One more request between byte `l` of local and byte `o` of the peer's; the next models are made to have it.
+/* One more request between byte `l` of local and byte `o` of the peer's; what comes after it is made to have
+ * it.
  */
 static void add(struct rig *r, struct batch *b, struct peer *p, const size_t where[3])
 {
@@ -93,9 +89,9 @@ static void add(struct rig *r, struct batch *b, struct peer *p, const size_t whe
 	b->request[b->n++] = (struct mc_request){
 	    .op = op, .peer = p->number, .local = r->local.at + l, .remote = p->mem.base + o, .bytes = bytes};
 	if (op == MC_OP_READ)
-		memcpy(r->local.next + l, p->mem.model + o, bytes);
+		memcpy(r->local.spare + l, p->mem.next + o, bytes);
 	else
-		memcpy(p->mem.next + o, r->local.model + l, bytes);
+		memcpy(p->mem.spare + o, r->local.next + l, bytes);
 }
 
 /* Both memories are cut in the same order into stretches, some of them in no request. */
@@ -125,19 +121,48 @@ static void cut(struct rig *r, struct batch *b)
 	}
 }
 
-bool batch_start(struct rig *r, struct batch *b)
+static void copy(struct store *s)
+{
+	memcpy(s->spare, s->next, s->bytes);
+}
+
+static void rotate(struct store *s)
+{
+	uint8_t *before = s->model;
+
+	s->model = s->next;
+	s->next = s->spare;
+	s->spare = before;
+}
+
+void batch_cut(struct rig *r, struct batch *b)
+{
+	copy(&r->local);
+	for (size_t i = 0; i < r->peers; i++)
+		copy(&r->peer[i].mem);
+	cut(r, b);
+}
+
+bool batch_go(struct rig *r, struct batch *b)
 {
 	struct mc_err err = {0};
 
-	*b = (struct batch){.moved = mc_clock_ns(), .fault = b->fault, .pause = b->pause};
-	cut(r, b);
-	if (!mc_engine_submit(r->e, b->request, b->n, &b->id, &err))
-		return true;
-	printf("%s\n", err.text);
-	memcpy(r->local.next, r->local.model, r->local.bytes);
+	b->moved = mc_clock_ns();
+	b->status = (struct mc_batch_status){0};
+	if (mc_engine_submit(r->e, b->request, b->n, &b->id, &err)) {
+		printf("%s\n", err.text);
+		return false;
+	}
+	rotate(&r->local);
 	for (size_t i = 0; i < r->peers; i++)
-		memcpy(r->peer[i].mem.next, r->peer[i].mem.model, r->peer[i].mem.bytes);
-	return false;
+		rotate(&r->peer[i].mem);
+	return true;
+}
+
+bool batch_start(struct rig *r, struct batch *b)
+{
+	batch_cut(r, b);
+	return batch_go(r, b);
 }
 
 bool batch_look(struct rig *r, struct batch *b)
@@ -190,27 +215,4 @@ uint64_t batch_check(struct rig *r, struct batch *b)
 		}
 	}
 	return n;
-}
-
-pid_t shell(const char *command)
-{
-	char sh[] = "sh", c[] = "-c", *text = strdup(command);
-	char *argv[] = {sh, c, text, NULL};
-	pid_t pid;
-
-	if (posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ))
-		pid = -1;
-	free(text);
-	return pid;
-}
-
-bool shell_over(pid_t pid, bool *ok)
-{
-	int status;
-	pid_t got = pid < 0 ? -1 : waitpid(pid, &status, WNOHANG);
-
-	if (!got)
-		return false;
-	*ok = got == pid && WIFEXITED(status) && !WEXITSTATUS(status);
-	return true;
 }

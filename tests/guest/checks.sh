@@ -40,9 +40,17 @@ else
 	echo 'skip - two devices talk over a wire'
 fi
 
-# Lines of its own, and of the fault matrix.
-if [ -x "$build/tests/guest/test_verbs_guest" ]; then
-	"$build/tests/guest/test_verbs_guest" || echo "not ok - faults: exit $?"
-else
-	echo 'skip - faults'
-fi
+# faults PROGRAM SUFFIX: prints lines of its own, and of the fault matrix.
+faults()
+{
+	if [ -x "$build/tests/guest/$1" ]; then
+		"$build/tests/guest/$1" >/tmp/faults 2>&1 || echo "not ok - $1: exit $?"
+		sed "s/^\(not \)*ok - .*/&$2/" /tmp/faults
+	else
+		echo "skip - $1"
+	fi
+}
+
+faults test_verbs_guest ''
+# Made by `make check-guest`.
+[ ! -x "$build/tests/guest/test_verbs_guest_asan" ] || faults test_verbs_guest_asan ' (address sanitizer)'

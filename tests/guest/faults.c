@@ -7,7 +7,9 @@
  * (GID 0).
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +25,7 @@
 enum {
 	BYTES = 12 << 20,
 	LIMIT_S = 60, /* beyond the engine's own times: something hangs */
-	TRIES = 3,    /* a fault that met nothing on its way shows nothing: again */
+	TRIES = 5,    /* a fault that met nothing on its way shows nothing: again */
 	SETTLE_S = 30,
 	UNTIL_END = -1,    /* of the batch */
 	UNTIL_RESENT = -2, /* slices were sent again */
@@ -110,7 +112,7 @@ static const struct fault one_wire[] = {
      .want = SAME,
      .brk = "tc qdisc add dev eth0 root netem loss 1% delay 2ms",
      .mend = "tc qdisc del dev eth0 root",
-     .hold_ms = 1000},
+     .hold_ms = 500},
     {.name = "all packets lost until retries are exhausted",
      .want = SAME,
      .brk = "tc qdisc add dev eth1 root netem loss 100%",
@@ -143,6 +145,7 @@ static const struct fault for_good[] = {
 struct story {
 	const struct fault *f;
 	struct batch batch;   /* under way when the fault came, or the first one after */
+	struct batch then;    /* the one after it, ready */
 	uint64_t bytes;       /* checked */
 	uint64_t resent;      /* slices */
 	int64_t fault, ended; /* when */
@@ -153,41 +156,63 @@ static void doze(void)
 	nanosleep(&(struct timespec){.tv_nsec = MS(1)}, NULL);
 }
 
-/* Follow the batch; where it has ended well, and the fault is still to come, another. False: a byte is wrong,
- * or there is no other. */
+/* Follow the batch; where it has ended well, and the fault is still to come, another, whose bytes are looked
+ * at when the last one has ended. False: there is no other. */
 static bool keep_going(struct rig *r, struct story *s)
 {
-	uint64_t n;
+	struct batch *b = &s->batch;
 
-	if (batch_look(r, &s->batch)) {
+	if (batch_look(r, b)) {
 		doze();
 		return true;
 	}
-	if (s->batch.status.state != MC_BATCH_DONE)
+	if (b->status.state != MC_BATCH_DONE || !batch_end(r, b, 0))
 		return true;
-	n = batch_end(r, &s->batch, 0) ? batch_check(r, &s->batch) : 0;
-	s->bytes += n;
-	return n && batch_start(r, &s->batch);
+	s->then.fault = b->fault;
+	s->then.pause = b->pause;
+	*b = s->then;
+	if (!batch_go(r, b))
+		return false;
+	batch_cut(r, &s->then);
+	return true;
+}
+
+struct doing {
+	struct rig *r;
+	const char *command;
+	bool (*act)(struct rig *);
+	bool well;
+	atomic_bool over;
+};
+
+static void *do_it(void *arg)
+{
+	struct doing *d = arg;
+
+	d->well = d->act ? d->act(d->r) : !system(d->command);
+	atomic_store(&d->over, true);
+	return NULL;
 }
 
 /* Do one half of a fault; with s, while batches are under way. */
 static bool inflict(struct rig *r, struct story *s, const char *command, bool (*act)(struct rig *))
 {
-	bool ok = true, going = true;
-	pid_t pid;
+	struct doing d = {.r = r, .command = command, .act = act};
+	bool going = true;
+	pthread_t thread;
 
-	if (act)
-		return act(r);
-	if (!command)
+	if (!act && !command)
 		return true;
-	pid = shell(command);
-	while (!shell_over(pid, &ok)) {
+	if (pthread_create(&thread, NULL, do_it, &d))
+		return false;
+	while (!atomic_load(&d.over)) {
 		if (s && going)
 			going = keep_going(r, s);
 		else
 			doze();
 	}
-	return ok && going;
+	pthread_join(thread, NULL);
+	return d.well && going;
 }
 
 static uint64_t resent(struct rig *r)
@@ -219,6 +244,7 @@ static bool suffer(struct rig *r, struct story *s)
 	s->resent = resent(r);
 	if (!batch_start(r, b))
 		return false;
+	batch_cut(r, &s->then);
 	while (batch_look(r, b) && b->status.bytes < b->status.total / 8)
 		doze();
 	s->fault = b->fault = mc_clock_ns();
@@ -426,6 +452,9 @@ int faults_main(void)
 	struct rig r = {.peers = 1, .rng = 1}, w = {.peers = 1, .rng = 2}, g = {.peers = 1, .rng = 5};
 
 	printf("%s\n", MATRIX_HEAD);
+	/* Many slices take long, so that nearly always some are on their way. */
+	want_init(&r.want, "a token of the guest's tests");
+	r.want.slice_bytes = 2 * MC_SLICE_BYTES_MIN;
 	rows(&r, two, two_devices, sizeof two_devices / sizeof *two_devices);
 	rows(&w, wire, one_wire, sizeof one_wire / sizeof *one_wire);
 	want_init(&g.want, "a token of the guest's tests");

@@ -26,6 +26,7 @@ enum {
 /* A memory and what must be in it. */
 struct store {
 	uint8_t *at, *model, *next; /* model: before the batch under way, next: after it */
+	uint8_t *spare;             /* after the one that comes then */
 	size_t bytes;
 	int fd;        /* memfd with the guards */
 	uint64_t base; /* in the process that registers it */
@@ -38,6 +39,7 @@ void store_fill(struct store *s, uint64_t *rng);
 /* Every byte is the model's, or (mixed) the model's or the next one's, which then is the model. Guards are
  * whole. False: no; *at says where. */
 bool store_check(struct store *s, bool mixed, size_t *at);
+bool store_guards(const struct store *s, size_t *at);
 
 /* A process that lets its memory be used. */
 struct peer {
@@ -88,8 +90,11 @@ struct batch {
 	struct mc_batch_status status;
 };
 
-/* False: it wasn't taken; said why. */
-bool batch_start(struct rig *r, struct batch *b);
+/* Make one up, that comes after the one that is under way; and start it, when that is done. False: it wasn't
+ * taken; said why. */
+void batch_cut(struct rig *r, struct batch *b);
+bool batch_go(struct rig *r, struct batch *b);
+bool batch_start(struct rig *r, struct batch *b); /* both */
 /* Look at it: true while it is pending. */
 bool batch_look(struct rig *r, struct batch *b);
 /* Until it has ended, at most so long. False: it hasn't. */
@@ -97,15 +102,12 @@ bool batch_end(struct rig *r, struct batch *b, int64_t ns);
 /* All bytes as they should be; how many, or 0. */
 uint64_t batch_check(struct rig *r, struct batch *b);
 
-/* Start a shell command; true: it has ended (*ok: well). */
-pid_t shell(const char *command);
-bool shell_over(pid_t pid, bool *ok);
-
 /* One line a check, as checks.sh passes them on. The reason is of printf's form. */
 void say_ok(const char *name);
 void say_not_ok(const char *name, const char *why, ...) __attribute__((format(printf, 2, 3)));
 
 int faults_main(void);
+int serve_main(char **argv);
 int hosts_main(char **argv);
 int bench_main(char **argv);
 

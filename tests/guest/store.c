@@ -35,6 +35,7 @@ void store_open(struct store *s, size_t bytes, int fd)
 	memset(all + GUARD + bytes, GUARD_BYTE, GUARD);
 	s->model = mc_xcalloc(bytes, 1);
 	s->next = mc_xcalloc(bytes, 1);
+	s->spare = mc_xcalloc(bytes, 1);
 }
 
 void store_close(struct store *s)
@@ -43,6 +44,7 @@ void store_close(struct store *s)
 	close(s->fd);
 	free(s->model);
 	free(s->next);
+	free(s->spare);
 }
 
 void store_fill(struct store *s, uint64_t *rng)
@@ -55,7 +57,7 @@ void store_fill(struct store *s, uint64_t *rng)
 	memcpy(s->at, s->model, s->bytes);
 }
 
-static bool guards_whole(const struct store *s, size_t *at)
+bool store_guards(const struct store *s, size_t *at)
 {
 	for (size_t i = 0; i < GUARD; i++)
 		if (s->at[s->bytes + i] != GUARD_BYTE || *(s->at - GUARD + i) != GUARD_BYTE) {
@@ -77,5 +79,5 @@ bool store_check(struct store *s, bool mixed, size_t *at)
 			}
 	memcpy(s->model, s->at, s->bytes);
 	memcpy(s->next, s->at, s->bytes);
-	return guards_whole(s, at);
+	return store_guards(s, at);
 }

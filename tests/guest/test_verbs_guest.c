@@ -13,6 +13,12 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 7 && !strcmp(argv[1], "peer"))
 		return peer_main(argv);
+	if (argc == 4 && !strcmp(argv[1], "serve"))
+		return serve_main(argv);
+	if (argc == 4 && !strcmp(argv[1], "hosts"))
+		return hosts_main(argv);
+	if (argc == 7 && !strcmp(argv[1], "bench"))
+		return bench_main(argv);
 	if (argc == 1)
 		return faults_main();
 	fprintf(stderr, "usage: %s\n", argv[0]);

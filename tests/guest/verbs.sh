@@ -11,7 +11,7 @@ cd "$tap_dir" || exit 99
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 
 why=$(sh "$guest/kernel.sh" "$kernel") || skip_all "$why"
-why=$(sh "$guest/run.sh" -c "$kernel" -t 240 "sh '$guest/checks.sh' '$MC_BUILDDIR'" 2>stderr)
+why=$(sh "$guest/run.sh" -c "$kernel" -t 420 "sh '$guest/checks.sh' '$MC_BUILDDIR'" 2>stderr)
 case $? in
 77) skip_all "$why" ;;
 0)
@@ -19,7 +19,7 @@ case $? in
 	while IFS= read -r line; do
 		case $line in
 		'ok - '*) ok "${line#ok - }" ;;
-		'skip - '*) skip "${line#skip - }" 'not installed' ;;
+		'skip - '*) skip "${line#skip - }" 'not installed, or not built' ;;
 		'not ok - '*) not_ok "${line#not ok - }" ;;
 		*) echo "# $line" ;;
 		esac
