@@ -27,7 +27,7 @@ const struct mc_importer *mc_importer_recognise(const struct mc_table *t)
 	for (const struct mc_importer *const *f = mc_importers; *f; f++) {
 		int n = columns_of(*f, t);
 
-		if (n > most)
+		if (!(*f)->line && n > most)
 			most = n, best = *f;
 	}
 	return best;
@@ -195,12 +195,12 @@ static bool wanted(const struct mc_import *im)
 }
 
 /* Whose table is it, and does it have what that needs? */
-static int prepare(struct mc_import *im, const char *format, struct mc_err *err)
+static int prepare(struct mc_import *im, bool named, struct mc_err *err)
 {
 	const char *value;
 
-	im->importer =
-	    format && strcmp(format, "auto") ? find(format, err) : mc_importer_recognise(&im->table);
+	if (!named)
+		im->importer = mc_importer_recognise(&im->table);
 	if (!im->importer)
 		return mc_err_set(err, MC_USAGE,
 				  "has the columns of no known table; see `mooncake list importers`");
@@ -249,11 +249,18 @@ static int read_rows(struct mc_import *im, struct mc_err *err)
 
 int mc_import_read(struct mc_import *im, const char *path, const char *format, struct mc_err *err)
 {
-	int rc = mc_table_open(&im->table, path, err);
+	bool named = format && strcmp(format, "auto");
+	int rc;
 
+	im->importer = named ? find(format, err) : mc_import_text_of(path);
+	if (named && !im->importer)
+		return mc_err_at(err, path, 0, 0, NULL);
+	if (im->importer && im->importer->line)
+		return mc_import_lines(im, path, err);
+	rc = mc_table_open(&im->table, path, err);
 	if (rc)
 		return rc;
-	rc = prepare(im, format, err);
+	rc = prepare(im, named, err);
 	if (rc)
 		mc_err_at(err, path, 0, 0, NULL);
 	else

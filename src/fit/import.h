@@ -3,8 +3,7 @@
  * defining mc_importer_NAME. A table is recognised by the columns it has. Rows keep their order, file and
  * line; what cannot be mapped to an operator is counted under a reason, never dropped silently.
  *
- * No operator is what happens between nodes (vidur's p2p_inter_node, bandwidths of transfer engines, OSU):
- * networks are in a profile's hardware, and transfers have their own model.
+ * What happens between nodes by a stack of its own (vidur's p2p_inter_node, OSU) is no operator.
  */
 #ifndef MC_FIT_IMPORT_H
 #define MC_FIT_IMPORT_H
@@ -27,6 +26,11 @@ struct mc_importer {
 	    *columns;     /* that it must have; NULL-terminated; row() knows them by their places here */
 	bool needs_model; /* the table does not say its model's widths */
 	void (*row)(struct mc_import *im);
+	/* In place of row, of what is no table: text, line by line, none of them empty. columns holds NULL
+	 * alone. */
+	void (*line)(struct mc_import *im, char *line);
+	/* Then: does the line say whose output it is? Asked of the first 100. */
+	bool (*tells)(const char *line);
 };
 
 /* NULL-terminated, sorted by name; generated from local.mk. */
@@ -56,6 +60,7 @@ struct mc_import {
 	size_t lines; /* rows of the tables, kept or not */
 	/* what all rows that were kept say of themselves; "": nothing */
 	char said_model[64], said_device[64], said_tensor_parallel[64];
+	int64_t state[8]; /* the importer's, of text: 0 where a file begins */
 	/* of the table under way */
 	const struct mc_importer *importer;
 	struct mc_table table;
@@ -67,6 +72,11 @@ struct mc_import {
 
 /* The one whose columns the table has, of several the one with the most. NULL: none. */
 const struct mc_importer *mc_importer_recognise(const struct mc_table *t);
+
+/* import_text.c. Whose output the text is; NULL: nobody's. */
+const struct mc_importer *mc_import_text_of(const char *path);
+/* As mc_import_read of a text: im->importer is set. */
+int mc_import_lines(struct mc_import *im, const char *path, struct mc_err *err);
 
 /* Read a table; format NULL or "auto": recognised. Errors (MC_USAGE) name file, line and column. path is
  * kept. */

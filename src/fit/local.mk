@@ -11,6 +11,7 @@ FIT_IMPORTERS = \
 	%D%/import/llmservingsim_mixed.c \
 	%D%/import/llmservingsim_per_sequence.c \
 	%D%/import/nvme_uring_read.c \
+	%D%/import/perftest.c \
 	%D%/import/splitwise.c \
 	%D%/import/vidur_attention.c \
 	%D%/import/vidur_collective.c \
@@ -21,6 +22,7 @@ libmooncake_a_SOURCES += $(FIT_IMPORTERS) \
 	%D%/fit.c %D%/fit.h \
 	%D%/import.c %D%/import.h \
 	%D%/import_layer.c \
+	%D%/import_text.c \
 	%D%/netfit.c %D%/netfit.h \
 	%D%/netfit_apply.c \
 	%D%/opfit.c %D%/opfit.h \

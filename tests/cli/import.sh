@@ -59,6 +59,10 @@ fi
 "$mooncake" fit import auto "$table" "$table" --where m=64 >"$out" 2>"$tap_dir/told"
 speaks 'tables add up' '10 rows of the tables, 1 points' cat "$tap_dir/told"
 speaks 'what --where leaves out is told' '6 rows left out: not chosen by --where' cat "$tap_dir/told"
+printf '%s\n' ' RDMA_Write BW Test' ' TX depth        : 2' ' #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]' \
+	' 1000000 5000 17 16 0.1' ' 4000000 5000 17 16 0.1' >"$tap_dir/perf.txt"
+"$mooncake" fit import auto "$tap_dir/perf.txt" >"$out" 2>"$tap_dir/told"
+speaks "perftest's output is read" 'net_write,,,,,,,,,,4000000,2,4000000,1,1,0.004,,1,' cat "$out"
 speaks 'the importers are listed' 'aic-gemm' "$mooncake" list importers
 speaks 'help' 'usage: mooncake fit import' "$mooncake" fit import --help
 

@@ -67,6 +67,7 @@ UNIT_TESTS = \
 	%D%/test_outage_links \
 	%D%/test_outage_random \
 	%D%/test_peer_bytes \
+	%D%/test_perftest \
 	%D%/test_pipeline \
 	%D%/test_policy \
 	%D%/test_policy_rules \
