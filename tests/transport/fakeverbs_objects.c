@@ -93,6 +93,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 		ctx->async_fd = fake_pipe();
 		while (f.ctx[i])
 			i++;
+		assert(i < sizeof f.ctx / sizeof f.ctx[0] - 1);
 		f.ctx[i] = ctx;
 	}
 	fake_unlock();

@@ -38,7 +38,7 @@ struct fake_qp {
 extern struct fake {
 	pthread_mutex_t lock;
 	struct ibv_device device[FAKE_DEVICES];
-	struct ibv_context *ctx[FAKE_DEVICES * 8];
+	struct ibv_context *ctx[FAKE_DEVICES * 32];
 	struct fake_qp *qp[OBJECTS];
 	struct fake_mr *mr[OBJECTS];
 	struct {
