@@ -327,6 +327,7 @@ START_TEST(no_write_before_the_fence)
 	struct pair p = {.want = world_want()};
 	struct mc_request w, r;
 	struct mc_batch_status s;
+	struct mc_engine_stats st;
 	uint64_t batch;
 
 	fake_start(12);
@@ -342,7 +343,10 @@ START_TEST(no_write_before_the_fence)
 	r.remote += BYTES / 2;
 	fake_set(&(struct fake_faults){.lose = 1000, .late = 1000, .no_fence = 1000});
 	ck_assert_int_eq(mc_engine_submit(p.a, &w, 1, &batch, NULL), 0);
-	usleep(3000);
+	do { /* until something was lost, however busy the machine is */
+		usleep(500);
+		mc_engine_stats(p.a, &st);
+	} while (!st.resent);
 	fake_set(&(struct fake_faults){.no_fence = 1000});
 	s = world_do(p.a, &r, 1);
 	ck_assert_int_eq(mc_engine_wait(p.a, batch, 20000 * MS, &s, NULL), 0);
