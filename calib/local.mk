@@ -62,7 +62,8 @@ CALIB_COMMANDS = \
 	%D%/cmd_disk.c \
 	%D%/cmd_gpu.c \
 	%D%/cmd_host.c \
-	%D%/cmd_net.c
+	%D%/cmd_net.c \
+	%D%/cmd_topology.c
 bin_PROGRAMS += mooncake-calib
 mooncake_calib_SOURCES = $(CALIB_COMMANDS) %D%/main.c
 nodist_mooncake_calib_SOURCES = %D%/command_registry.c

@@ -30,4 +30,8 @@ sed '/^copy/s/,[a-z-]*$/,/' "$samples" >"$tap_dir/host.csv"
 "$MC_BUILDDIR/mooncake" fit "$tap_dir/host.csv" -H "$node" -o "$tap_dir/p.json" >"$tap_dir/said" 2>&1
 speaks "fit tells the figures" "hardware.h2d_bandwidth" cat "$tap_dir/said"
 speaks "and states them as measured" "[measured: dram_bandwidth of 1 x " cat "$tap_dir/p.json"
+
+# The topology of a machine that is a folder.
+mkdir -p "$tap_dir/root/sys/class/infiniband/mlx5_0"
+speaks "topology" '"cpu:0": [["mlx5_0", "shm"], []]' "$calib" topology --root "$tap_dir/root"
 tap_done
