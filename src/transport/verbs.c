@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -122,10 +123,14 @@ static void hear(struct mc_port *p, uint64_t serial)
 
 static void completions(struct mc_port *p)
 {
+	const struct mc_endpoint *each;
 	struct ibv_cq *cq;
 	void *ep;
 
-	while (p->dev.ctx && !ibv_get_cq_event(p->dev.channel, &cq, &ep)) {
+	/* At most one event of each is there, as a rule: one call less than until there is none. */
+	TAILQ_FOREACH (each, &p->endpoints, next) {
+		if (ibv_get_cq_event(p->dev.channel, &cq, &ep))
+			return;
 		ibv_ack_cq_events(cq, 1);
 		((struct mc_endpoint *)ep)->event = true;
 		p->news = true;
@@ -146,6 +151,15 @@ static void look_for_device(struct mc_port *p)
 	}
 }
 
+/* To some milliseconds, for nearly nothing: it is asked for at each event. */
+static int64_t coarse_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_sec * MC_NS_PER_S + t.tv_nsec;
+}
+
 static void attend(struct mc_port *p, const struct watch *w)
 {
 	eventfd_t count;
@@ -154,7 +168,7 @@ static void attend(struct mc_port *p, const struct watch *w)
 		eventfd_read(p->poke, &count);
 	if (w->fd.at[EVENTS].revents)
 		mc_verbs_device_events(p);
-	if (w->fd.at[COMPLETIONS].revents)
+	if (w->fd.at[COMPLETIONS].revents && p->dev.ctx)
 		completions(p);
 	for (size_t i = SOCKETS; i < w->fd.n; i++)
 		if (w->fd.at[i].revents)
@@ -165,7 +179,7 @@ static void *keep(void *arg)
 {
 	struct mc_port *p = arg;
 	struct watch w = {0};
-	int64_t looked = mc_clock_ns();
+	int64_t looked = coarse_ns();
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->closing) {
@@ -184,9 +198,9 @@ static void *keep(void *arg)
 		pthread_mutex_lock(&p->lock);
 		if (ready > 0)
 			attend(p, &w);
-		if (mc_clock_ns() - looked >= LOOK_MS * MC_NS_PER_MS) {
+		if (coarse_ns() - looked >= LOOK_MS * MC_NS_PER_MS) {
 			look_for_device(p);
-			looked = mc_clock_ns();
+			looked = coarse_ns();
 		}
 	}
 	pthread_mutex_unlock(&p->lock);

@@ -54,3 +54,21 @@ faults()
 faults test_verbs_guest ''
 # Made by `make check-guest`.
 [ ! -x "$build/tests/guest/test_verbs_guest_asan" ] || faults test_verbs_guest_asan ' (address sanitizer)'
+
+# measure: over the wire, few points, samples written.
+measure()
+{
+	calib=$build/mooncake-calib
+	echo 'a token of the tests in the guest' >token
+	"$calib" net --serve 127.0.0.1:7100 --port verbs:rxe1/1/0@127.0.0.1 -T token -m 4MiB >served 2>&1 &
+	until grep -q '^serving' served; do
+		kill -0 $! || { cat served; return 1; }
+		sleep 0.1
+	done
+	"$calib" net --peer 127.0.0.1:7100 --port verbs:rxe0/1/0@127.0.0.1 -T token -m 4MiB -M 64KiB -d 2 -b 5s -p 1 -q --busy-ok &&
+		grep -q '^net_read,.*[0-9],bare$' samples/net-verbs.csv && grep -q '^net_write,.*[0-9],$' samples/net-verbs.csv
+	said=$?
+	kill -INT $!
+	wait $! && return $said
+}
+outcome 'mooncake-calib net measures and verifies' measure
