@@ -154,6 +154,14 @@ static void show_limit(const char *what, double bytes_per_s)
 		printf("; %s %s", mc_units_format_rate(bytes_per_s, rate), what);
 }
 
+static void show_time(const char *what, double s)
+{
+	char time[MC_UNITS_TEXT];
+
+	if (s > 0)
+		printf("; %s %s", mc_units_format_time(mc_time_from_s(s), time), what);
+}
+
 static void show_network(const struct mc_profile *p)
 {
 	char rate[MC_UNITS_TEXT];
@@ -166,6 +174,11 @@ static void show_network(const struct mc_profile *p)
 	show_limit("a switch", nics.switch_bytes_per_s);
 	show_limit("out of a socket", nics.socket_bytes_per_s);
 	show_limit("from host memory", nics.host_bytes_per_s);
+	show_time("before the first byte", p->net_startup_s);
+	show_time("of a NIC for a transfer", p->net_request_s);
+	show_time("of a NIC for a slice", p->net_slice_s);
+	if (p->net_peer_loss > 0)
+		printf("; %.3g %% longer with each further peer", 100 * p->net_peer_loss);
 	putchar('\n');
 }
 

@@ -12,10 +12,11 @@
  * peers cost capacity: each beyond the first slows all of them down (many to one, one to many).
  *
  * On real samples (TCP over loopback, 464 points of 64 B to 16 MiB, depth 1 to 16, slices of 16 KiB to 1 MiB,
- * 1 to 3 peers; 250 random other points) this form was compared with others: without request_s errors are a
- * quarter larger, with a cost by bytes instead of by slice half as large again; a share of the NICs that one
- * request can have at most, the engine's time overlapped with that of the wire, and a loss by requests
- * instead of by peers predict the others no better.
+ * 1 to 3 peers, and 250 random others; a busy machine, whose repeats differ threefold: so errors of 20 % are
+ * its own) this form was compared with others: without request_s errors are a quarter larger, with a cost by
+ * bytes instead of by slice half as large again. A share of the NICs that one request can have at most, the
+ * engine's time overlapped with that of the wire, and a loss by requests instead of by peers predict no
+ * better.
  *
  * What it can't express: ends of different speed; both ways at once sharing anything (each has all of the
  * NICs to itself); a request that is too short to use all NICs (it gets the rate of all of them); bandwidth
