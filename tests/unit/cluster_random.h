@@ -112,6 +112,11 @@ static inline void add_faults(struct setup *u, uint64_t *r)
 	setup_set(u, "faults.detect=%dms", (int)(draw(r, 3) * draw(r, 400)));
 	setup_set(u, "faults.retries=%d", (int)draw(r, 6));
 	setup_set(u, "net.slice=%d", 100 + (int)draw(r, 20000));
+	if (draw(r, 3) == 0) {
+		u->cost.net_request_s = 1e-6 * (double)draw(r, 2000);
+		u->cost.net_slice_s = 1e-9 * (double)draw(r, 2000);
+		u->cost.net_peer_loss = 1e-3 * (double)draw(r, 300);
+	}
 	setup_set(u, "net.failover=%dms", (int)draw(r, 20));
 	if (draw(r, 2)) { /* fetches that take their time */
 		setup_set(u, "conductor.policy=kvcache-centric");
