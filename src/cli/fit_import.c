@@ -15,7 +15,7 @@ static const char usage[] =
     "usage: mooncake fit import FORMAT TABLE... [-o SAMPLES.csv] [--where COLUMN=VALUE]...\n"
     "\n"
     "Reads tables of measured times that others published and writes them as samples of operators, see\n"
-    "mooncake-samples(5). FORMAT is auto (by the columns) or one of `mooncake list importers`; tables are\n"
+    "mooncake-samples(5). FORMAT is auto (by what is in it) or one of `mooncake list importers`; tables are\n"
     "plain or zstd. Repeats of a point become one, with their median. What contradicts the hardware or its\n"
     "neighbours is flagged, told, and not fitted later.\n"
     "\n"
