@@ -235,7 +235,7 @@ START_TEST(taken_away)
 	int64_t until = mc_clock_ns() + 10000 * MS;
 
 	open_ports(&x);
-	proxy_set(&(struct proxy_faults){.stall = 1000, .stall_us = 10000});
+	proxy_set(&(struct proxy_faults){.stall = 1000, .stall_us = 300000});
 	at = &x.slice;
 	t->post(x.ep, &at, 1);
 	while (((volatile uint8_t *)world_at(&x.there))[1] == x.there.model[1] && mc_clock_ns() < until)
