@@ -27,7 +27,7 @@ static inline struct mc_port_want shm_want(void)
 				 .timeout_ns = 2000 * MS,
 				 .wake = shm_wake,
 				 .lanes = 2,
-				 .limits = {SHM_SLICE, 64, 8, 8}};
+				 .limits = {SHM_SLICE, 64, 64, 8}};
 
 	ck_assert_int_eq(mc_token_set(&w.token, "a token of the tests", NULL), 0);
 	return w;

@@ -204,10 +204,12 @@ START_TEST(asker_stands_still)
 	struct written x;
 	struct mc_err err = {0};
 	int64_t begin;
-	int rc = MC_FAIL;
+	int rc = MC_FAIL, status;
 
 	written_open(&x, 200 * MS);
 	kill(x.child, SIGSTOP);
+	ck_assert_int_eq(waitpid(x.child, &status, WUNTRACED), x.child); /* all of its threads */
+	ck_assert(WIFSTOPPED(status));
 	begin = mc_clock_ns();
 	ck_assert_int_eq(shm()->memory_unregister(x.owner, x.key, &err), MC_FAIL);
 	ck_assert_ptr_nonnull(strstr(err.text, "does not give it back"));
