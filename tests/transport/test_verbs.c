@@ -173,6 +173,28 @@ START_TEST(a_queue_pair_fails)
 }
 END_TEST
 
+/* What left the device before its queue pair was destroyed arrives at the peer, but not after the fence. */
+START_TEST(later_bytes)
+{
+	struct world *w = open_world();
+	uint8_t *b = malloc(BYTES);
+
+	fake_chaos(&(struct fake_chaos){.late = 1000, .slow_us = 1000000}, 1);
+	post(w);
+	nap();
+	t->disconnect(w->ep);
+	w->ep = NULL;
+	ck_assert_int_eq(t->fence(w->b, w->next_id, NULL), 0);
+	memcpy(b, w->mem_b, BYTES);
+	usleep(20000);
+	ck_assert(!memcmp(b, w->mem_b, BYTES));
+	fake_chaos(NULL, 0);
+	free(b);
+	all_well(w);
+	close_world(w);
+}
+END_TEST
+
 /* What was on its way would never be told; the device says so. */
 START_TEST(completions_overrun)
 {
@@ -202,6 +224,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(c, device_goes, 0, 3);
 	tcase_add_test(c, a_queue_pair_fails);
 	tcase_add_test(c, completions_overrun);
+	tcase_add_test(c, later_bytes);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -159,6 +159,7 @@ START_TEST(lost)
 	uint64_t b;
 
 	fake_start(5);
+	p.want.retries = 1000; /* however long the faults last */
 	p.want.slice_timeout_ns = slice[_i];
 	p.want.batch_timeout_ns = batch[_i];
 	pair_open(&p, two_a, two_b);

@@ -164,7 +164,7 @@ static void open_liar(struct liar *l, const struct mc_token *token)
 					.token = *token,
 					.purpose = MC_PURPOSE_CONTROL,
 					.pending = 16,
-					.timeout_ns = 400 * MS,
+					.timeout_ns = 5000 * MS,
 					.accepted = control,
 					.arg = l};
 
