@@ -449,7 +449,12 @@ const struct mc_calib_command mc_calib_command_net = {
 	"is what\n"
 	"the engine costs.\n"
 	"\n"
-	"Samples: DIR/net-TRANSPORT.csv, of a GPU's memory DIR/net-TRANSPORT-cuda.csv.\n",
+	"With --check points at random are measured that no fit saw, and a profile's prediction is held "
+	"against\n"
+	"them; some of the calibration in DIR once more, too: how fast the network is now, against then.\n"
+	"\n"
+	"Samples: DIR/net-TRANSPORT.csv, of a GPU's memory DIR/net-TRANSPORT-cuda.csv; of --check "
+	"DIR/check-net-....\n",
     .options = options,
     .options_size = sizeof(struct net_options),
     .defaults = defaults,

@@ -2,9 +2,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
+#include "base/units.h"
 
+static const double most_of_available = 0.8;
 enum { STAGE = 1 << 20, BLOCK = 4096, SPOILT = 0x5a };
 
 void mc_netmemory_pattern(uint64_t seed, uint64_t offset, void *to, size_t n)
@@ -16,6 +19,32 @@ void mc_netmemory_pattern(uint64_t seed, uint64_t offset, void *to, size_t n)
 
 		memcpy(p + i, &w, n - i < 8 ? n - i : 8);
 	}
+}
+
+/* Bytes of host memory that can be had without taking them from others. */
+static double available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	double kib = 0;
+
+	while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf", &kib) != 1)
+		;
+	if (f)
+		fclose(f);
+	return kib > 0 ? kib * 1024 : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+static int alloc_host(struct mc_netmemory *m, size_t bytes, struct mc_err *err)
+{
+	double most = most_of_available * available();
+	char text[MC_UNITS_TEXT];
+
+	/* The kernel gives more than it has, and ends who uses it. */
+	if ((double)bytes > most)
+		return mc_err_set(err, MC_FAIL, "--memory is more than is free; expected at most %s",
+				  mc_units_format_bytes(most, text));
+	return mc_memory_alloc(&m->m, bytes, "cpu:0", err);
 }
 
 static int copy(struct mc_netmemory *m, void *to, const void *from, size_t n, struct mc_err *err)
@@ -77,7 +106,7 @@ int mc_netmemory_alloc(struct mc_netmemory *n, const struct mc_netmemory_want *w
 
 	*n = (struct mc_netmemory){.m = {.fd = -1}, .half = half, .seed = want->seed};
 	if (!strcmp(want->kind, "host"))
-		rc = mc_memory_alloc(&n->m, 2 * half, "cpu:0", err);
+		rc = alloc_host(n, 2 * half, err);
 	else if (!strcmp(want->kind, "cuda"))
 		rc = alloc_device(n, want->kind, 2 * half, err);
 	else

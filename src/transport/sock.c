@@ -38,7 +38,8 @@ static int split(const char *address, char host[MC_SOCK_ADDRESS], const char **p
 	const char *colon = strrchr(address, ':');
 	size_t n = colon ? (size_t)(colon - address) : 0;
 
-	if (!n || n >= MC_SOCK_ADDRESS || !colon[1])
+	/* What resolves names would take port 65537 for 1. */
+	if (!n || n >= MC_SOCK_ADDRESS || !colon[1] || strtoul(colon + 1, NULL, 10) > UINT16_MAX)
 		return mc_err_set(err, MC_USAGE, "\"%.100s\" is no address; expected HOST:PORT", address);
 	if (address[0] == '[' && address[n - 1] == ']') {
 		address++;

@@ -47,6 +47,7 @@ speaks "no address" "expected HOST:PORT" net --peer here
 speaks "no such transport" "exit 2" net --peer "$one" --port tpc
 speaks "a port that is taken" "cannot listen at $one" net --serve "$one"
 speaks "every interface" "expected the address of one" net --serve 0.0.0.0:0
+speaks "more memory than there is" "is more than is free" net --serve 127.0.0.1:0 --memory 5TB
 speaks "no such memory" "expected host or cuda" net --peer "$one" --memory-kind none
 speaks "a profile of nothing" "--output needs --hardware" net --peer "$one" -o "$tap_dir/p.json"
 speaks "more than a peer has" "$one: --most is more than" net --peer "$one" --peer "$two" --memory 64MiB --most 8MiB
