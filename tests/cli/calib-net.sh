@@ -77,7 +77,7 @@ speaks "and the calibration's points" "points of the calibration take" cat "$tap
 speaks "a gate that is missed: 1" "exit 1" cat "$tap_dir/said"
 
 # A peer that dies in the middle.
-"$calib" net --port tcp -T "$tap_dir/token" -m 4MiB -b 5s -s "$tap_dir/cut" --busy-ok --peer "$one" --peer "$two" >"$tap_dir/said" 2>&1 &
+"$calib" net --port tcp -T "$tap_dir/token" -m 4MiB -b 60s -p 1 -s "$tap_dir/cut" --busy-ok --peer "$one" --peer "$two" >"$tap_dir/said" 2>&1 &
 pid=$!
 i=0
 until grep -qs ',2,1,0' "$tap_dir/cut/net-tcp.csv" || [ $i -ge 200 ]; do
@@ -93,7 +93,7 @@ speaks "a dead peer: named" "$two: " cat "$tap_dir/said"
 speaks "a dead peer: what was measured is kept" "net_" cat "$tap_dir/cut/net-tcp.csv"
 
 # Ctrl-C, of both sides. (A shell's background commands ignore SIGINT; TERM is the same.)
-"$calib" net --port tcp -T "$tap_dir/token" -m 4MiB -b 5s -s "$tap_dir/cut2" --peer "$one" >"$tap_dir/said" 2>&1 &
+"$calib" net --port tcp -T "$tap_dir/token" -m 4MiB -b 60s -p 1 -s "$tap_dir/cut2" --peer "$one" >"$tap_dir/said" 2>&1 &
 pid=$!
 i=0
 until grep -qs "^net_" "$tap_dir/cut2/net-tcp.csv" || [ $i -ge 200 ]; do
