@@ -170,6 +170,7 @@ void mc_peer_ask(struct mc_engine *e, struct mc_peer *p)
 	e->stats.fences += done;
 	free(fence);
 	if (rc) {
+		p->doubt = true; /* it doesn't answer: whatever it was asked for, it may have restarted */
 		p->fails++;
 		p->retry_at = mc_clock_ns() + mc_backoff_ns(e, p->fails);
 		p->why = err;
