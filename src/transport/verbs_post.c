@@ -151,8 +151,9 @@ static enum mc_wire judge(const struct ibv_wc *wc, const char **why)
 	if (wc->status == IBV_WC_SUCCESS)
 		return MC_WIRE_OK;
 	*why = ibv_wc_status_str(wc->status);
-	return wc->status == IBV_WC_REM_ACCESS_ERR || wc->status == IBV_WC_REM_INV_REQ_ERR ? MC_WIRE_REFUSED
-											   : MC_WIRE_LOST;
+	/* Of its memory. An invalid request is what a peer says that has lost the thread: Soft-RoCE, of what
+	 * is sent again late. */
+	return wc->status == IBV_WC_REM_ACCESS_ERR ? MC_WIRE_REFUSED : MC_WIRE_LOST;
 }
 
 bool mc_verbs_drain(struct mc_endpoint *ep, const char **why)

@@ -164,7 +164,7 @@ static bool open_rig(struct rig *r, char **argv)
 	struct mc_err err = {0};
 
 	want_init(&r->want, "a token of the guest's tests");
-	r->want.batch_timeout_ns = MS(8000);
+	r->want.batch_timeout_ns = MS(20000);
 	store_open(&r->local, BYTES, -1);
 	store_fill(&r->local, &r->rng);
 	store_open(&p->mem, BYTES, -1);
