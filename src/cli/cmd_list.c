@@ -179,6 +179,8 @@ static void show_network(const struct mc_profile *p)
 	show_time("of a NIC for a slice", p->net_slice_s);
 	if (p->net_peer_loss > 0)
 		printf("; %.3g %% longer with each further peer", 100 * p->net_peer_loss);
+	if (p->net_duplex < 2)
+		printf("; both ways at once %.3g times one way", p->net_duplex);
 	putchar('\n');
 }
 

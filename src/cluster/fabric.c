@@ -35,6 +35,7 @@ static struct mc_fabric_params params_of(const struct mc_cluster *c)
 	    .slice_s = s->net.slice_cost ? mc_time_to_s(s->net.slice_cost) : c->cost->net_slice_s,
 	    .request_s = c->cost->net_request_s,
 	    .peer_loss = c->cost->net_peer_loss,
+	    .duplex = c->cost->net_duplex,
 	    .failover = s->net.failover < 0 ? mc_time_from_s(c->cost->nics.failover_s) : s->net.failover,
 	    .nic_faults = mc_faults_of_nics(s),
 	    .grain = strcmp(s->net.detail, "nic") ? MC_FABRIC_AUTO : MC_FABRIC_NIC,

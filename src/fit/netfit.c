@@ -280,10 +280,73 @@ static unsigned choose(const struct points *p)
 	return forms[0];
 }
 
-static bool fits(const struct mc_opsample *x, int64_t nics)
+/* Both ways at once over one way: the ratio of 1 to 2 that makes the errors of its samples smallest. */
+static double duplex(const struct mc_nettime *t, const struct mc_opsamples *s, size_t n)
+{
+	double best = INFINITY, found = 2;
+
+	for (int step = 100; step >= 0; step--) {
+		struct mc_nettime try = *t;
+		double off = 0;
+		size_t points = 0;
+
+		try.duplex = 1 + step / 100.0;
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; k < s[i].n; k++) {
+				const struct mc_opsample *x = &s[i].at[k];
+
+				if (*x->flag || x->point.op != MC_OP_NET_BOTH ||
+				    x->point.dim[MC_DIM_NICS] != (int64_t)t->nics ||
+				    x->point.dim[MC_DIM_SLICE] > (int64_t)t->slice_bytes)
+					continue;
+				points++;
+				off += fabs(log(mc_nettime_point_s(&try, &x->point) / x->seconds));
+			}
+		if (points >= MC_NETFIT_LEAST && off < best * (1 - 1e-9)) {
+			best = off;
+			found = try.duplex;
+		}
+	}
+	return found;
+}
+
+/* Reads and writes alone are fitted, over so many NICs. */
+static bool one_way(const struct mc_opsample *x, int64_t nics)
 {
 	return !*x->flag && (x->point.op == MC_OP_NET_READ || x->point.op == MC_OP_NET_WRITE) &&
 	       x->point.dim[MC_DIM_NICS] == nics;
+}
+
+static bool fits(const struct mc_opsample *x, const struct mc_nettime *t)
+{
+	return one_way(x, t->nics) && x->point.dim[MC_DIM_SLICE] <= (int64_t)t->slice_bytes;
+}
+
+/* The slice that most points have, the largest of several. */
+static double usual_slice(const struct mc_opsamples *s, size_t n, int64_t nics)
+{
+	struct {
+		MC_VEC(int64_t)
+	} at = {0};
+	int64_t best = 0;
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < s[i].n; k++)
+			if (one_way(&s[i].at[k], nics))
+				mc_vec_push(&at, s[i].at[k].point.dim[MC_DIM_SLICE]);
+	if (at.n)
+		mc_sort_i64(at.at, at.n);
+	for (size_t i = 0, to; i < at.n; i = to) {
+		for (to = i; to < at.n && at.at[to] == at.at[i];)
+			to++;
+		if (to - i >= most) {
+			most = to - i;
+			best = at.at[i];
+		}
+	}
+	mc_vec_fini(&at);
+	return (double)best;
 }
 
 /* nics, or what most have if there are none of it. */
@@ -294,7 +357,7 @@ static int64_t nics_of(const struct mc_opsamples *s, size_t n, int64_t nics)
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s[i].n; k++)
 			for (int64_t m = 1; m <= MC_NICS_MAX; m++)
-				most[m] += fits(&s[i].at[k], m);
+				most[m] += one_way(&s[i].at[k], m);
 	if (nics <= MC_NICS_MAX && most[nics])
 		return nics;
 	for (size_t m = 1; m <= MC_NICS_MAX; m++)
@@ -334,26 +397,6 @@ static int compare(const void *va, const void *vb)
 	return (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
-/* The slice that most points have, the smallest of several. */
-static double usual_slice(const struct points *p)
-{
-	int64_t *at = mc_xcalloc(p->n, sizeof *at), best = 0;
-	size_t n = values(p, MC_DIM_SLICE, at), most = 0;
-
-	for (size_t k = 0; k < n; k++) {
-		size_t have = 0;
-
-		for (size_t i = 0; i < p->n; i++)
-			have += p->at[i].p.dim[MC_DIM_SLICE] == at[k];
-		if (have > most) {
-			most = have;
-			best = at[k];
-		}
-	}
-	free(at);
-	return (double)best;
-}
-
 /* False: bytes take no time. */
 static bool fit_all(struct mc_netfit *f, const struct points *p, unsigned terms)
 {
@@ -372,7 +415,6 @@ static bool fit_all(struct mc_netfit *f, const struct points *p, unsigned terms)
 	f->t.slice_s = best.c[2];
 	f->t.nic_bytes_per_s = 1 / best.c[3];
 	f->t.peer_loss = best.c[AT_LOSS];
-	f->t.slice_bytes = usual_slice(p);
 	for (size_t i = 0; i < p->n; i++)
 		hold(&h[MC_NETFIT_ITSELF], &p->at[i].p, p->at[i].seconds, predicted(&best, &p->at[i]));
 	leave_folds(p, terms, &h[MC_NETFIT_POINT]);
@@ -384,6 +426,14 @@ static bool fit_all(struct mc_netfit *f, const struct points *p, unsigned terms)
 	return true;
 }
 
+static enum mc_netfit_apart apart_of(const struct mc_opsample *x, const struct mc_nettime *t)
+{
+	if (x->point.dim[MC_DIM_NICS] != t->nics)
+		return MC_NETFIT_OTHER_NICS;
+	return x->point.dim[MC_DIM_SLICE] > (int64_t)t->slice_bytes ? MC_NETFIT_LARGER_SLICES
+								    : MC_NETFIT_BOTH_WAYS;
+}
+
 static void hold_apart(struct mc_netfit *f, const struct mc_opsamples *s, size_t n)
 {
 	struct held h[MC_NETFIT_APARTS] = {{0}};
@@ -391,11 +441,10 @@ static void hold_apart(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s[i].n; k++) {
 			const struct mc_opsample *x = &s[i].at[k];
-			bool other = mc_op_is_net(x->point.op) && x->point.dim[MC_DIM_NICS] != f->t.nics;
 
-			if (*x->flag || !mc_op_is_net(x->point.op) || fits(x, f->t.nics))
+			if (*x->flag || !mc_op_is_net(x->point.op) || fits(x, &f->t))
 				continue;
-			hold(&h[other ? MC_NETFIT_OTHER_NICS : MC_NETFIT_BOTH_WAYS], &x->point, x->seconds,
+			hold(&h[apart_of(x, &f->t)], &x->point, x->seconds,
 			     mc_nettime_point_s(&f->t, &x->point));
 		}
 	for (int k = 0; k < MC_NETFIT_APARTS; k++)
@@ -408,12 +457,13 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 	bool done;
 
 	*f = (struct mc_netfit){.t.nics = (uint32_t)nics_of(s, n, nics)};
+	f->t.slice_bytes = usual_slice(s, n, f->t.nics);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s[i].n; k++) {
 			const struct mc_opsample *x = &s[i].at[k];
 
 			f->flagged += mc_op_is_net(x->point.op) && *x->flag;
-			if (!fits(x, f->t.nics))
+			if (!fits(x, &f->t))
 				continue;
 			add(f, &p, &x->point, x->seconds);
 			f->device = f->device ? f->device : s[i].device;
@@ -423,8 +473,10 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 	if (done) {
 		qsort(p.at, p.n, sizeof *p.at, compare);
 		done = fit_all(f, &p, choose(&p));
-		if (done)
+		if (done) {
+			f->t.duplex = duplex(&f->t, s, n);
 			hold_apart(f, s, n);
+		}
 	}
 	mc_vec_fini(&p);
 	return done;

@@ -21,6 +21,7 @@ bool mc_netfit_apply(const struct mc_netfit *f, json_t *root, const struct mc_pr
 	set(hardware, "net_slice_s", f->t.slice_s);
 	json_object_set_new(hardware, "net_slice", json_integer((json_int_t)f->t.slice_bytes));
 	set(hardware, "net_peer_loss", f->t.peer_loss);
+	set(hardware, "net_duplex", f->t.duplex);
 	if (faster) {
 		set(hardware, "nic_bandwidth", f->t.nic_bytes_per_s);
 		json_object_del(hardware, "nic_bandwidths");

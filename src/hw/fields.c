@@ -65,6 +65,8 @@ const struct mc_field mc_profile_fields[] = {
      "slices that transfers are cut into", 0},
     {"hardware.net_peer_loss", MC_F_REAL, P(net_peer_loss), "0", 0, 10, "ratio",
      "contention: each peer beyond the first takes this part of a transfer's time more", 0},
+    {"hardware.net_duplex", MC_F_REAL, P(net_duplex), "2", 1, 2, "ratio",
+     "NICs of a node both ways at once over one way alone: 2 is full duplex, 1 half", 0},
     {"hardware.schedule_s", MC_F_REAL, P(schedule_s), "0", 0, 10, "s", "latency of a scheduling decision", 0},
     {"analytic.source", MC_F_STRING, P(analytic_source), NULL, 0, 0, "", "why these efficiencies", 0},
     {"analytic.flops_efficiency", MC_F_REAL, P(flops_efficiency), NULL, 0.001, 1e3, "ratio",

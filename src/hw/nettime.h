@@ -18,9 +18,14 @@
  * engine's time overlapped with that of the wire, and a loss by requests instead of by peers predict no
  * better.
  *
- * What it can't express: ends of different speed; both ways at once sharing anything (each has all of the
- * NICs to itself); a request that is too short to use all NICs (it gets the rate of all of them); bandwidth
- * that depends on the size beyond slices and start-up (caches, the switch from one protocol to another).
+ * Both ways at once, what goes either way shares what the NICs do at all, duplex (1 to 2) times what they do
+ * one way: at least
+ *
+ *     seconds = startup + (requests under way, both ways) * own / duplex      (own without loss)
+ *
+ * What it can't express: ends of different speed; a request that is too short to use all NICs (it gets the
+ * rate of all of them); bandwidth that depends on the size beyond slices and start-up (caches, the switch
+ * from one protocol to another).
  */
 #ifndef MC_HW_NETTIME_H
 #define MC_HW_NETTIME_H
@@ -35,6 +40,7 @@ struct mc_nettime {
 	double request_s, slice_s; /* of one NIC */
 	double slice_bytes;        /* of a slice, where none is named */
 	double peer_loss;          /* ratio */
+	double duplex;             /* 1 to 2; 0: 2 */
 	uint32_t nics;             /* of a node */
 	double nic_bytes_per_s;    /* of one that is as fast as their mean */
 	double node_bytes_per_s;   /* of a node, at most, whatever its NICs do; 0: no such limit */
@@ -47,6 +53,7 @@ struct mc_nettime_load {
 	double nics;     /* that they use; 0: all of a node */
 	double requests; /* under way at this end, this one too, to and from whatever peer; from 1 */
 	double peers;    /* that those go to, or come from; from 1 */
+	double opposite; /* requests under way the other way, equal ones */
 };
 
 void mc_nettime_init(struct mc_nettime *t, const struct mc_profile *p);

@@ -74,7 +74,7 @@ struct mc_profile {
 	double net_startup_s;
 	double net_request_s, net_slice_s; /* see hw/nettime.h */
 	int64_t net_slice_bytes;
-	double net_peer_loss;
+	double net_peer_loss, net_duplex;
 	double schedule_s;
 	int64_t dram_bytes;
 	double dram_bytes_per_s; /* host memory, read and written together; 0: not known */

@@ -253,6 +253,7 @@ int mc_cost_init(struct mc_cost *c, const struct mc_profile *profile, const stru
 	c->net_slice_s = profile->net_slice_s;
 	c->net_slice_bytes = (double)profile->net_slice_bytes;
 	c->net_peer_loss = profile->net_peer_loss;
+	c->net_duplex = profile->net_duplex;
 	ssd_init(c, profile);
 	c->schedule_s = profile->schedule_s;
 	c->dram_bytes = profile->dram_bytes;

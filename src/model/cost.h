@@ -65,7 +65,7 @@ struct mc_cost {
 	double net_bytes_per_s;     /* usable, whole node, one direction; slices of the profile counted in */
 	double net_startup_s;       /* a transfer */
 	/* of a profile, for transfers: see hw/nettime.h */
-	double net_request_s, net_slice_s, net_slice_bytes, net_peer_loss;
+	double net_request_s, net_slice_s, net_slice_bytes, net_peer_loss, net_duplex;
 	struct mc_nics nics; /* of a node; n = 0: one NIC of net_bytes_per_s */
 	/* SSDs of a node together; 0: it has none. Reads: the least of the bandwidth and of what a full queue
 	 * does (depth x bytes of a read / its latency). */

@@ -105,6 +105,21 @@ static enum mc_fabric_grain finest_needed(const struct mc_fabric *f)
 	return grain;
 }
 
+/* Both ways of `width` nodes, if they are less than each alone. */
+static void build_both(struct mc_fabric *f, uint32_t h, uint32_t width)
+{
+	struct mc_fabric_host *host = &f->host[h];
+	double sum = 0;
+
+	host->both = MC_FABRIC_NONE;
+	if (f->params.duplex <= 0 || f->params.duplex >= 2)
+		return;
+	for (uint32_t i = 0; i < host->node->nics; i++)
+		sum += host->node->nic_bytes_per_s[i];
+	sum *= f->params.duplex * width;
+	host->both = add_link(f, (struct mc_fabric_link){sum, h, MC_FABRIC_NONE, NULL});
+}
+
 static void build_lump(struct mc_fabric *f, uint32_t h, uint32_t width)
 {
 	struct mc_fabric_host *host = &f->host[h];
@@ -169,6 +184,7 @@ static void build_hosts(struct mc_fabric *f, uint32_t nodes)
 				build_nics(f, h);
 			else
 				build_lump(f, h, end->width / end->hosts);
+			build_both(f, h, end->width / end->hosts);
 		}
 		end->nic_bytes_per_s = nic_speed(f, end);
 		node += end->width;
@@ -200,6 +216,7 @@ static void check_params(const struct mc_fabric_params *p)
 {
 	assert(p->slice_bytes >= 1 && p->slice_s >= 0 && p->failover >= 0);
 	assert(p->request_s >= 0 && p->peer_loss >= 0);
+	assert(p->duplex == 0 || (p->duplex >= 1 && p->duplex <= 2));
 	assert(!p->rack_nodes || p->oversubscription >= 1);
 	assert(p->use.memory.place != MC_MEMORY_DEFAULT);
 }
@@ -315,7 +332,9 @@ char *mc_fabric_link_name(const struct mc_fabric *f, uint32_t link, char *buf, s
 	end = end_of_host(f, l->host);
 	if (end->hosts > 1)
 		snprintf(node, sizeof node, ".node%u", l->host - end->host);
-	if (f->host[l->host].lumped)
+	if (l->part == MC_FABRIC_NONE)
+		snprintf(part, sizeof part, "both");
+	else if (f->host[l->host].lumped)
 		snprintf(part, sizeof part, "%s", l->part ? "in" : "out");
 	else
 		mc_node_part_name(end->node, l->part, part, sizeof part);

@@ -52,8 +52,9 @@ struct mc_fabric_params {
 	double slice_s;         /* time of a NIC for a slice, whole or not, beside that of its bytes */
 	double request_s;       /* time of a NIC for a transfer beside both */
 	double peer_loss;       /* contention of an endpoint's NICs: see mc_net_link_contend */
-	mc_time failover;       /* from the failure of a NIC until its bytes are resent over others */
-	bool nic_faults;        /* mc_fabric_nic_set may be called */
+	double duplex;    /* NICs of a node, dead ones too, both ways at once over one way: 1 to 2; 0: 2 */
+	mc_time failover; /* from the failure of a NIC until its bytes are resent over others */
+	bool nic_faults;  /* mc_fabric_nic_set may be called */
 	enum mc_fabric_grain grain; /* for tests: a grain that is not exact is asserted against */
 };
 
@@ -102,8 +103,8 @@ bool mc_fabric_endpoint_up(const struct mc_fabric *f, uint32_t endpoint);
 /* From now on the link has `factor` (> 0) of the capacity that it was made with. */
 void mc_fabric_link_scale(struct mc_fabric *f, uint32_t link, double factor);
 
-/* Links are numbered: out and in of every endpoint in order (parts of its nodes, where they are not lumped),
- * racks, then the owner's. */
+/* Links are numbered: out, in and, below full duplex, both of every endpoint in order (parts of its nodes,
+ * where they are not lumped), racks, then the owner's. */
 uint32_t mc_fabric_links(const struct mc_fabric *f);
 /* "prefill3.out"; "prefill3.nic1.out", "prefill3.node0.nic1.out" (width > 1), "rack0.up". Returns buf. */
 char *mc_fabric_link_name(const struct mc_fabric *f, uint32_t link, char *buf, size_t n);

@@ -42,6 +42,7 @@ struct mc_fabric_host {
 	bool lumped;
 	uint32_t rack;
 	uint32_t *link; /* by part; MC_FABRIC_NONE: no limit */
+	uint32_t both;  /* what goes either way crosses it; MC_FABRIC_NONE: full duplex */
 	bool *alive;    /* of the NICs; NULL: lumped */
 };
 
@@ -100,7 +101,7 @@ struct mc_transfer {
 
 struct mc_fabric_link {
 	double base;         /* capacity without faults */
-	uint32_t host, part; /* of what; MC_FABRIC_NONE: named */
+	uint32_t host, part; /* of what; MC_FABRIC_NONE: named, or (part) both ways */
 	char *name;
 };
 

@@ -19,7 +19,7 @@
 #include "base/time.h"
 #include "des/loop.h"
 
-#define MC_FLOW_LINKS 14 /* the longest way of net/fabric.h */
+#define MC_FLOW_LINKS 16 /* the longest way of net/fabric.h */
 
 struct mc_net;
 

@@ -77,17 +77,17 @@ static void add_way(const struct mc_piece *p, bool out, struct mc_flow_spec *flo
 	const struct mc_fabric_host *host = &f->host[out ? p->from_host : p->to_host];
 	uint32_t part[MC_NODE_WAY], n;
 
-	if (host->lumped) {
-		flow->link[flow->n_links++] = host->link[!out];
-		return;
-	}
+	if (host->both != MC_FABRIC_NONE)
+		flow->link[flow->n_links++] = host->both;
+	if (host->lumped)
+		return (void)(flow->link[flow->n_links++] = host->link[!out]);
 	n = mc_node_way(host->node, out ? p->from : p->to, out ? p->from_port : p->to_port, out, part);
 	for (uint32_t i = 0; i < n; i++)
 		flow->link[flow->n_links++] = host->link[part[i]];
 }
 
 /* The longest way fills a flow. */
-_Static_assert(2 * MC_NODE_WAY + 2 + MC_TRANSFER_EXTRA == MC_FLOW_LINKS, "");
+_Static_assert(2 * (MC_NODE_WAY + 1) + 2 + MC_TRANSFER_EXTRA == MC_FLOW_LINKS, "");
 
 static void send(struct mc_piece *p)
 {

@@ -116,6 +116,7 @@ static inline void add_faults(struct setup *u, uint64_t *r)
 		u->cost.net_request_s = 1e-6 * (double)draw(r, 2000);
 		u->cost.net_slice_s = 1e-9 * (double)draw(r, 2000);
 		u->cost.net_peer_loss = 1e-3 * (double)draw(r, 300);
+		u->cost.net_duplex = 1 + 1e-3 * (double)draw(r, 1000);
 	}
 	setup_set(u, "net.failover=%dms", (int)draw(r, 20));
 	if (draw(r, 2)) { /* fetches that take their time */

@@ -11,22 +11,24 @@
 #define MS MC_NS_PER_MS
 #define GB 1e9
 
+enum { TRANSFERS = 32 };
+
 static const double nic[8] = {25 * GB, 25 * GB, 25 * GB, 25 * GB, 25 * GB, 25 * GB, 25 * GB, 25 * GB};
 static const struct mc_node four = {.nics = 4, .sockets = 2, .switches = 2, .nic_bytes_per_s = nic};
 
 struct world {
 	struct mc_loop loop;
 	struct mc_fabric *f;
-	mc_time end[16];
-	int done[16], failed[16];
-	uint32_t id[16];
+	mc_time end[TRANSFERS];
+	int done[TRANSFERS], failed[TRANSFERS];
+	uint32_t id[TRANSFERS];
 };
 
 struct token {
 	struct world *w;
 	unsigned n;
 };
-static struct token token[16];
+static struct token token[TRANSFERS];
 
 static struct mc_fabric_params defaults(void)
 {

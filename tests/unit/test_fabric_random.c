@@ -173,6 +173,7 @@ static void draw(struct world *w, gsl_rng *rng, bool lumps, uint32_t jobs, mc_ti
 		w->params.slice_s = 1e-6 * gsl_rng_uniform(rng);
 		w->params.request_s = 1e-3 * gsl_rng_uniform(rng);
 		w->params.peer_loss = 0.3 * gsl_rng_uniform(rng);
+		w->params.duplex = 1 + gsl_rng_uniform(rng);
 	}
 	if (gsl_rng_uniform_int(rng, 2))
 		w->params.rack_nodes = 1 + (uint32_t)gsl_rng_uniform_int(rng, 4);

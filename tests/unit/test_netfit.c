@@ -70,6 +70,8 @@ START_TEST(exact_and_noisy)
 	for (int k = 0; k < 20; k++) /* flagged ones say nothing */
 		push(&s, &truth, point(MC_OP_NET_READ, 1 << 20, 2, 1 << 16, 1), 0.01,
 		     k % 2 ? "bare" : "busy");
+	for (int k = 0; k < 3; k++) /* larger slices than most have: held apart */
+		push(&s, &truth, point(MC_OP_NET_READ, 1 << 26, 1, 1 << 22, 1), 3, "");
 	for (int k = 0; k < 8; k++) { /* the same sum both ways as one way: twice the time it would take */
 		push(&s, &truth, point(MC_OP_NET_BOTH, 1 << 26, 2, 1 << 16, 1), 2, "");
 		push(&s, &truth, point(MC_OP_NET_WRITE, 1 << 26, 2, 1 << 16, 1), 0.5, "");
@@ -84,6 +86,8 @@ START_TEST(exact_and_noisy)
 	near(f.t.slice_s, truth.slice_s, close);
 	near(f.t.nic_bytes_per_s, truth.nic_bytes_per_s, close);
 	near(f.t.peer_loss, truth.peer_loss, 4 * close);
+	near(f.t.slice_bytes, 1 << 20, 0);
+	near(f.t.duplex, 1, 0.02);
 	for (int k = 0; k < MC_NETFIT_LEFTS; k++) {
 		ck_assert_uint_gt(f.left_out[k].points, n / 4);
 		ck_assert_double_le(f.left_out[k].median, _i ? 0.2 : 1e-6);
@@ -92,7 +96,9 @@ START_TEST(exact_and_noisy)
 	}
 	ck_assert_uint_eq(f.left_out[MC_NETFIT_POINT].points, n);
 	ck_assert_uint_eq(f.apart[MC_NETFIT_BOTH_WAYS].points, 8);
-	near(1 + f.apart[MC_NETFIT_BOTH_WAYS].bias, 0.5, 0.1);
+	near(1 + f.apart[MC_NETFIT_BOTH_WAYS].bias, 1, _i ? 0.1 : 0.01);
+	ck_assert_uint_eq(f.apart[MC_NETFIT_LARGER_SLICES].points, 3);
+	ck_assert_double_lt(f.apart[MC_NETFIT_LARGER_SLICES].bias, -0.5);
 	ck_assert_uint_eq(f.apart[MC_NETFIT_OTHER_NICS].points, 8);
 	mc_vec_fini(&s);
 }
@@ -117,6 +123,15 @@ START_TEST(simplest_form)
 	ck_assert(mc_netfit_samples(&f, &s, 1, 2));
 	ck_assert(f.t.request_s == 0 && f.t.slice_s == 0);
 	near(f.t.peer_loss, 0.5, 0.2);
+	ck_assert_double_eq(f.t.duplex, 2);
+	mc_vec_fini(&s);
+	t.duplex = 1.37; /* none of the samples both ways is seen, but for it */
+	grid(&s, &t, 0);
+	for (int k = 0; k < 12; k++)
+		push(&s, &t, point(MC_OP_NET_BOTH, 1 << (14 + k), 2 + 2 * (k % 4), 1 << 16, 1), 1, "");
+	ck_assert(mc_netfit_samples(&f, &s, 1, 2));
+	near(f.t.duplex, 1.37, 1e-9);
+	ck_assert_double_lt(f.apart[MC_NETFIT_BOTH_WAYS].worst, 1e-6);
 	mc_vec_fini(&s);
 }
 END_TEST

@@ -41,16 +41,19 @@ static void draw_machine(struct machine *m, uint64_t *state, bool nics)
 	m->p.slice_s = m->t.slice_s;
 	m->p.request_s = m->t.request_s;
 	m->p.peer_loss = m->t.peer_loss;
+	m->t.duplex = m->p.duplex = draw(state, 3) ? 1 + part(state) : 2 * (double)draw(state, 2);
 	m->p.grain = nics ? MC_FABRIC_NIC : MC_FABRIC_AUTO;
 }
 
 /* requests to or from each of some peers, all equal and at once: all end when the closed form says. */
 static void together(struct machine *m, uint64_t *state, bool to_one)
 {
+	bool both = draw(state, 2);
 	unsigned peers = 1 + (unsigned)draw(state, 5), each = 1 + (unsigned)draw(state, 3), n = 0;
 	struct mc_nettime_load l = {.bytes = floor(exp(log(64) + part(state) * log(3e10 / 64))),
 				    .peers = peers,
-				    .requests = peers * each};
+				    .requests = peers * each,
+				    .opposite = both ? peers * each : 0};
 	struct mc_transfer_spec spec = {.bytes = l.bytes, .startup = mc_time_from_s(m->t.startup_s)};
 	struct mc_err err = {0};
 	struct world w;
@@ -58,8 +61,11 @@ static void together(struct machine *m, uint64_t *state, bool to_one)
 
 	setup(&w, &m->node, 7, m->p);
 	for (unsigned k = 0; k < each; k++)
-		for (unsigned i = 0; i < peers; i++, n++)
-			start(&w, n, to_one ? 1 + i : 0, to_one ? 0 : 1 + i, spec);
+		for (unsigned i = 0; i < peers; i++) {
+			start(&w, n++, to_one ? 1 + i : 0, to_one ? 0 : 1 + i, spec);
+			if (both)
+				start(&w, n++, to_one ? 0 : 1 + i, to_one ? 1 + i : 0, spec);
+		}
 	while (mc_loop_step(&w.loop))
 		if (mc_fabric_check(w.f, &err))
 			ck_abort_msg("%s", err.text);
@@ -125,6 +131,12 @@ START_TEST(by_hand)
 	mc_nettime_load_of(&l, &p);
 	ck_assert_double_eq(l.requests, 4);
 	ck_assert_double_eq_tol(mc_nettime_point_s(&t, &p), 0.5 + 4 * 1.1 * 2.5e-3, 1e-12);
+	ck_assert_double_eq(l.opposite, 4);
+	capped = t;
+	capped.duplex = 1.25;
+	ck_assert_double_eq_tol(mc_nettime_point_s(&capped, &p), 0.5 + 8 * 2.5e-3 / 1.25, 1e-12);
+	capped.duplex = 1.9; /* the loss by peers is more than that */
+	ck_assert_double_eq_tol(mc_nettime_point_s(&capped, &p), 0.5 + 4 * 1.1 * 2.5e-3, 1e-12);
 }
 END_TEST
 
