@@ -232,6 +232,7 @@ static int check(struct mc_netmeasure *m, const struct net_options *o, const str
 	char *path = path_of(m, o, false);
 	struct mc_opsamples then = {0};
 	struct mc_netgrid g = {0}, random;
+	struct mc_netlimits of_profile = *l;
 	struct mc_netpairs p;
 	size_t anchors;
 	int rc;
@@ -240,7 +241,8 @@ static int check(struct mc_netmeasure *m, const struct net_options *o, const str
 	    !strcmp(then.device, m->session.all.device))
 		mc_netcheck_anchors(&g, &then, l);
 	anchors = g.n;
-	mc_netgrid_random(&random, l, (uint64_t)o->seed, (size_t)o->points);
+	of_profile.slice = (int64_t)o->predicts.slice_bytes;
+	mc_netgrid_random(&random, &of_profile, (uint64_t)o->seed, (size_t)o->points);
 	for (size_t i = 0; i < random.n; i++)
 		mc_vec_push(&g, random.at[i]);
 	mc_vec_fini(&random);

@@ -189,7 +189,7 @@ void mc_netgrid_random(struct mc_netgrid *g, const struct mc_netlimits *l, uint6
 		p.bytes = between(&state, low, l->most);
 		p.peers = between(&state, 1, l->peers);
 		p.nics = between(&state, 1, l->nics);
-		p.slice = slices.at[(int)(uniform(&state) * slices.n)];
+		p.slice = l->slice ? l->slice : slices.at[(int)(uniform(&state) * slices.n)];
 		room = l->local / p.peers < l->remote ? l->local / p.peers : l->remote;
 		room /= mc_net_stride(p.bytes);
 		if (room < 1)

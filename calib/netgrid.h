@@ -32,6 +32,7 @@ struct mc_netlimits {
 	int64_t most;  /* bytes of a request */
 	int64_t depth; /* of a peer */
 	int64_t peers, nics;
+	int64_t slice;         /* of points at random; 0: those of the grid */
 	int64_t local, remote; /* bytes under way from and to all peers, and one */
 	/* Plain ways; the first is measured at each size and depth, the others where several requests, or
 	 * large ones, are under way. */
@@ -40,7 +41,7 @@ struct mc_netlimits {
 };
 
 void mc_netgrid(struct mc_netgrid *g, const struct mc_netlimits *l);
-/* n points between, at random: sizes of any number of bytes, log-uniform; depths; slices; peers; ports. The
+/* n points between, at random: sizes of any number of bytes, log-uniform; depths; peers; ports. The
  * same seed gives the same ones. */
 void mc_netgrid_random(struct mc_netgrid *g, const struct mc_netlimits *l, uint64_t seed, size_t n);
 

@@ -43,7 +43,7 @@ struct mc_netfit_error {
 
 struct mc_netfit {
 	struct mc_nettime t; /* of a node with the NICs of the samples, none of whose limits is known */
-	size_t points, flagged, read;        /* fitted, of which reads */
+	size_t points, flagged, read;        /* fitted, of which reads; flagged: not those that are bare */
 	int64_t low[MC_DIMS], high[MC_DIMS]; /* of the points fitted */
 	struct mc_netfit_error left_out[MC_NETFIT_LEFTS], apart[MC_NETFIT_APARTS];
 	const char *device, *date; /* of the samples, borrowed; date: the latest */

@@ -132,6 +132,7 @@ START_TEST(test_random)
 {
 	const struct mc_netlimits l = {
 	    .most = 1 << 20, .depth = 16, .peers = 4, .nics = 2, .local = 4 << 20, .remote = 2 << 20};
+	struct mc_netlimits one = l;
 	struct mc_netgrid a, b, c;
 	size_t odd = 0, deep = 0, many = 0, differ = 0;
 
@@ -153,6 +154,11 @@ START_TEST(test_random)
 		many += p->peers > 1;
 	}
 	ck_assert(odd > 380 && deep > 50 && many > 50 && differ > 380);
+	mc_vec_fini(&a);
+	one.slice = 12345;
+	mc_netgrid_random(&a, &one, 1, 400);
+	for (size_t i = 0; i < a.n; i++)
+		ck_assert_int_eq(a.at[i].slice, 12345);
 	mc_vec_fini(&a);
 	mc_vec_fini(&b);
 	mc_vec_fini(&c);
