@@ -277,7 +277,7 @@ static void give_back(struct mc_endpoint *ep, uint64_t key)
 
 static void hear(struct mc_endpoint *ep)
 {
-	while (!ep->broken) {
+	for (int i = 0; i < MC_SHM_TURN && !ep->broken; i++) {
 		struct mc_shm_frame f;
 		enum mc_shm_heard h = mc_shm_hear(&ep->s, &f);
 

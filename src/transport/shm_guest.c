@@ -14,8 +14,6 @@
 #include "transport/sock.h"
 #include "transport/wire.h"
 
-enum { TURN = 16 }; /* messages of one guest, before others have their turn */
-
 static void end(struct mc_shm_guest *g)
 {
 	if (!g->ended)
@@ -72,6 +70,7 @@ static void take_back(struct mc_port *p, struct mc_shm_guest *g, uint64_t key)
 	if (i == g->given.n)
 		return;
 	g->given.at[i] = g->given.at[--g->given.n];
+	g->late = false;
 	pthread_cond_broadcast(&p->changed);
 }
 
@@ -79,7 +78,7 @@ void mc_shm_guest_hear(struct mc_port *p, struct mc_shm_guest *g)
 {
 	struct mc_shm_frame f;
 
-	for (int i = 0; i < TURN; i++) {
+	for (int i = 0; i < MC_SHM_TURN; i++) {
 		enum mc_shm_heard h = mc_shm_hear(&g->s, &f);
 
 		if (h == MC_SHM_NOTHING)
@@ -172,14 +171,18 @@ static bool wait_until(struct mc_port *p, int64_t deadline)
 	return pthread_cond_timedwait(&p->changed, &p->lock, &t) != ETIMEDOUT;
 }
 
-static bool given_to_any(const struct mc_port *p, uint64_t key)
+/* One who has it, and isn't late, if there is one; then one who is. */
+static struct mc_shm_guest *holder(const struct mc_port *p, uint64_t key)
 {
-	const struct mc_shm_guest *g;
+	struct mc_shm_guest *g, *late = NULL;
 
 	TAILQ_FOREACH (g, &p->guests, next)
-		if (find_given(g, key) < g->given.n)
-			return true;
-	return false;
+		if (find_given(g, key) < g->given.n) {
+			if (!g->late)
+				return g;
+			late = g;
+		}
+	return late;
 }
 
 int mc_shm_unregister(struct mc_port *p, uint64_t key, struct mc_err *err)
@@ -187,7 +190,6 @@ int mc_shm_unregister(struct mc_port *p, uint64_t key, struct mc_err *err)
 	int64_t deadline = mc_clock_ns() + p->want.timeout_ns;
 	const struct mc_shm_frame f = {.kind = MC_SHM_RETURN, .key = key};
 	struct mc_shm_guest *g;
-	bool held;
 
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->region.n; i++)
@@ -196,10 +198,11 @@ int mc_shm_unregister(struct mc_port *p, uint64_t key, struct mc_err *err)
 	TAILQ_FOREACH (g, &p->guests, next)
 		if (find_given(g, key) < g->given.n && !g->ended && !mc_shm_send(g->s.fd, &f, -1))
 			end(g);
-	while ((held = given_to_any(p, key)) && wait_until(p, deadline))
-		;
+	while ((g = holder(p, key)) && !g->late)
+		if (!wait_until(p, deadline) && (g = holder(p, key)))
+			g->late = true;
 	pthread_mutex_unlock(&p->lock);
-	return held ? mc_err_set(err, MC_FAIL, "a peer has the memory mapped and does not give it back") : 0;
+	return g ? mc_err_set(err, MC_FAIL, "a peer has the memory mapped and does not give it back") : 0;
 }
 
 static struct mc_shm_guest *find_id(struct mc_port *p, uint64_t id)

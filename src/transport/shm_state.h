@@ -31,6 +31,7 @@ enum {
 	MC_SHM_FRAME = 32,
 	MC_SHM_COPIERS = 16,
 	MC_SHM_INLINE = 256 << 10, /* bytes that post() copies itself: handing them over takes as long */
+	MC_SHM_TURN = 16,          /* messages of one peer, before others have their turn */
 	MC_SHM_RUN = 64,           /* slices that are copied in one go, at most */
 };
 
@@ -61,6 +62,7 @@ struct mc_shm_guest {
 	TAILQ_ENTRY(mc_shm_guest) next;
 	uint64_t serial, id;
 	struct mc_shm_sock s;
+	bool late;  /* it gave nothing back in time: until it does, nothing more is waited for */
 	bool ended; /* our half is shut down: it gets nothing more; what it has, it has until it hangs up */
 	struct {
 		MC_VEC(uint64_t)

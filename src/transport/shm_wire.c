@@ -52,20 +52,24 @@ void mc_shm_decode(const uint8_t at[MC_SHM_FRAME], struct mc_shm_frame *f)
 	f->bytes = mc_wire_get(at + 24, 8);
 }
 
-/* Keep the file that came; a second one for one message is closed. */
+/* Keep the file that came; others are closed. (The space for one has room for a second, too: it is rounded
+ * up.) */
 static void keep_file(struct mc_shm_sock *s, struct msghdr *m)
 {
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
-		int file;
+		size_t n = h->cmsg_len < CMSG_LEN(0) ? 0 : (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
-		    h->cmsg_len != CMSG_LEN(sizeof file))
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
 			continue;
-		memcpy(&file, CMSG_DATA(h), sizeof file);
-		if (s->file < 0)
-			s->file = file;
-		else
-			close(file);
+		for (size_t i = 0; i < n; i++) {
+			int file;
+
+			memcpy(&file, CMSG_DATA(h) + i * sizeof file, sizeof file);
+			if (s->file < 0)
+				s->file = file;
+			else
+				close(file);
+		}
 	}
 }
 

@@ -84,6 +84,7 @@ UNIT_TESTS = \
 	%D%/test_search \
 	%D%/test_shape \
 	%D%/test_shm \
+	%D%/test_shm_greedy \
 	%D%/test_shm_peers \
 	%D%/test_stale \
 	%D%/test_stale_oracle \
@@ -122,6 +123,8 @@ ENGINE_WORLD = %D%/engine_areas.h %D%/engine_pair.h %D%/engine_world.h %D%/fake_
 %C%_test_peer_bytes_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_shm_SOURCES = %D%/shm_world.h %D%/test_shm.c
 %C%_test_shm_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
+%C%_test_shm_greedy_SOURCES = %D%/shm_world.h %D%/test_shm_greedy.c
+%C%_test_shm_greedy_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_shm_peers_SOURCES = %D%/shm_world.h %D%/test_shm_peers.c
 %C%_test_shm_peers_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
 %C%_test_transport_LDADD = $(MC_TRANSPORT_LIBS) $(CHECK_LIBS)
