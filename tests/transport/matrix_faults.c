@@ -249,7 +249,7 @@ void matrix_wrong_token(struct matrix_world *w, struct outcome *o)
 /* What the owner says of itself, asked for by hand. */
 static struct mc_segment *ask(const struct matrix_world *w)
 {
-	int64_t deadline = mc_clock_ns() + MC_NS_PER_S;
+	int64_t deadline = mc_clock_ns() + 10 * MC_NS_PER_S;
 	struct mc_segment *s = NULL;
 	struct mc_sock_message m;
 	uint8_t one = 1;
@@ -274,10 +274,10 @@ static enum mc_wire reach(const struct matrix_world *w, const struct mc_segment 
 				    .token = w->want.token,
 				    .limits = w->want.serve,
 				    .lanes = 1,
-				    .timeout_ns = MC_NS_PER_S,
+				    .timeout_ns = 5 * MC_NS_PER_S,
 				    .wake = free};
-	struct mc_connect_want to = {.address = s->port[0].address, .timeout_ns = MC_NS_PER_S};
-	int64_t until = mc_clock_ns() + 5 * MC_NS_PER_S;
+	struct mc_connect_want to = {.address = s->port[0].address, .timeout_ns = 5 * MC_NS_PER_S};
+	int64_t until = mc_clock_ns() + 20 * MC_NS_PER_S;
 	struct mc_completion c = {0};
 	struct mc_memory m = {.base = slice->local, .bytes = slice->bytes, .fd = -1};
 	struct mc_endpoint *ep;

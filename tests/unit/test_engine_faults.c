@@ -40,6 +40,7 @@ START_TEST(faults)
 	struct mc_engine_stats st;
 
 	fake_start((uint64_t)_i * 1000 + 5);
+	p.want.slice_timeout_ns = 15 * MS;
 	p.want.batch_timeout_ns = 150 * MS;
 	p.want.retries = 3;
 	p.want.depth = 8;

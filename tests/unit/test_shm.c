@@ -268,7 +268,6 @@ START_TEST(private_memory_goes_over_tcp)
 
 	p.want.port = port;
 	p.want.ports = 2;
-	p.want.slice_timeout_ns = 5000 * MS;
 	ck_assert_int_eq(mc_engine_open(&p.a, &p.want, NULL), 0);
 	ck_assert_int_eq(mc_engine_open(&p.b, &p.want, NULL), 0);
 	world_alloc(&secret, SHM_BYTES / 2, "cpu:0", false);
