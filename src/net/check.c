@@ -41,6 +41,20 @@ static void collect(struct mc_net *net, struct problem *p)
 		mc_vec_push(&p->capacity,
 			    lost > 0 ? fmin(link->base, link->base * link->room / (1 + lost)) : link->base);
 	}
+	for (uint32_t id = 0; id < net->slab.n * MC_NET_SLAB; id++) {
+		struct mc_net_flow *flow = mc_net_flow_get(net, id);
+		struct mc_net_solve_flow s = {
+		    .n_links = flow->n_links, .weight = flow->weight, .cap = INFINITY};
+
+		if (flow->state == MC_NET_UNUSED || flow->state == MC_NET_STARTING)
+			continue;
+		for (uint32_t k = 0; k < s.n_links; k++)
+			s.link[k] = flow->hop[k].link;
+		if (flow->state == MC_NET_LIMITED)
+			s.cap = flow->supply;
+		mc_vec_push(&p->flow, s);
+		mc_vec_push(&p->of, flow);
+	}
 }
 
 static int compare(struct mc_net *net, const struct problem *p, struct mc_err *err)

@@ -5,6 +5,7 @@
 
 #include "net/flow.h"
 #include "net/solve.h"
+#include "net/state.h"
 
 #define MS MC_NS_PER_MS
 
@@ -400,6 +401,28 @@ START_TEST(solver_by_hand)
 }
 END_TEST
 
+/* The check is no use if it finds nothing: a rate that is none of max-min's. */
+START_TEST(wrong_rates_are_found)
+{
+	struct world w;
+	struct mc_err err = {0};
+	struct mc_net_flow *flow;
+
+	setup(&w, 2, 1e9);
+	start(&w, 0, 0, 1, (struct mc_flow_spec){.bytes = 3e6});
+	start(&w, 1, 0, 0, (struct mc_flow_spec){.bytes = 3e6});
+	run(&w, MS);
+	flow = mc_net_flow_get(w.net, w.id[0]);
+	flow->rate *= 1.001;
+	ck_assert_int_eq(mc_net_check(w.net, &err), MC_FAIL);
+	ck_assert_msg(strstr(err.text, "max-min gives 500000000") != NULL, "%s", err.text);
+	flow->rate = 0.5e9;
+	ck_assert_int_eq(mc_net_check(w.net, &err), 0);
+	run(&w, MC_TIME_MAX);
+	teardown(&w);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("flow");
@@ -422,6 +445,7 @@ static Suite *suite(void)
 	tcase_add_test(t, capacity_changes);
 	tcase_add_test(t, head_is_there_at_once);
 	tcase_add_test(t, solver_by_hand);
+	tcase_add_test(t, wrong_rates_are_found);
 	suite_add_tcase(s, t);
 	return s;
 }
