@@ -261,7 +261,9 @@ static void leave_each(const struct points *p, unsigned terms, enum mc_dim d, st
 	free(at);
 }
 
-static unsigned choose(const struct points *p)
+/* Where each request is one slice, what a slice takes is not told from what a request does: it's the
+ * request's, whose number doesn't depend on how transfers are cut. */
+static unsigned choose(const struct points *p, bool sliced)
 {
 	double score[FORMS], best = INFINITY;
 
@@ -269,13 +271,16 @@ static unsigned choose(const struct points *p)
 		struct mc_netfit_error e;
 		struct held h = {0};
 
+		score[k] = INFINITY;
+		if (!sliced && forms[k] & SLICE)
+			continue;
 		leave_folds(p, forms[k], &h);
 		error_of(&e, &h);
 		score[k] = e.points ? e.median + e.p95 / 4 : INFINITY;
 		best = fmin(best, score[k]);
 	}
 	for (size_t k = 0; k < FORMS; k++)
-		if (score[k] <= best * AS_GOOD + AS_GOOD_PLUS)
+		if (isfinite(score[k]) && score[k] <= best * AS_GOOD + AS_GOOD_PLUS)
 			return forms[k];
 	return forms[0];
 }
@@ -322,8 +327,9 @@ static bool fits(const struct mc_opsample *x, const struct mc_nettime *t)
 	return one_way(x, t->nics) && x->point.dim[MC_DIM_SLICE] <= (int64_t)t->slice_bytes;
 }
 
-/* The slice that most points have, the largest of several. */
-static double usual_slice(const struct mc_opsamples *s, size_t n, int64_t nics)
+/* The slice that most points have, the largest of several; where none is cut (*sliced), the largest of all.
+ */
+static double usual_slice(const struct mc_opsamples *s, size_t n, int64_t nics, bool *sliced)
 {
 	struct {
 		MC_VEC(int64_t)
@@ -331,16 +337,22 @@ static double usual_slice(const struct mc_opsamples *s, size_t n, int64_t nics)
 	int64_t best = 0;
 	size_t most = 0;
 
+	*sliced = false;
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < s[i].n; k++)
-			if (one_way(&s[i].at[k], nics))
-				mc_vec_push(&at, s[i].at[k].point.dim[MC_DIM_SLICE]);
+		for (size_t k = 0; k < s[i].n; k++) {
+			const int64_t *dim = s[i].at[k].point.dim;
+
+			if (!one_way(&s[i].at[k], nics))
+				continue;
+			mc_vec_push(&at, dim[MC_DIM_SLICE]);
+			*sliced |= dim[MC_DIM_BYTES] > dim[MC_DIM_SLICE];
+		}
 	if (at.n)
 		mc_sort_i64(at.at, at.n);
 	for (size_t i = 0, to; i < at.n; i = to) {
 		for (to = i; to < at.n && at.at[to] == at.at[i];)
 			to++;
-		if (to - i >= most) {
+		if (to - i >= most || !*sliced) {
 			most = to - i;
 			best = at.at[i];
 		}
@@ -457,7 +469,7 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 	bool done;
 
 	*f = (struct mc_netfit){.t.nics = (uint32_t)nics_of(s, n, nics)};
-	f->t.slice_bytes = usual_slice(s, n, f->t.nics);
+	f->t.slice_bytes = usual_slice(s, n, f->t.nics, &f->sliced);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s[i].n; k++) {
 			const struct mc_opsample *x = &s[i].at[k];
@@ -472,7 +484,7 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 	done = p.n >= MC_NETFIT_LEAST && f->low[MC_DIM_BYTES] < f->high[MC_DIM_BYTES];
 	if (done) {
 		qsort(p.at, p.n, sizeof *p.at, compare);
-		done = fit_all(f, &p, choose(&p));
+		done = fit_all(f, &p, choose(&p, f->sliced));
 		if (done) {
 			f->t.duplex = duplex(&f->t, s, n);
 			hold_apart(f, s, n);

@@ -10,7 +10,8 @@
  * The profile's slice is the one that most samples have. Those of smaller slices tell what a slice costs;
  * larger ones than the usual don't go on like that (over TCP they no longer fit into a cache and are slower
  * than smaller ones), so they are held against the fit, as are fewer or more NICs. Both ways at once give one
- * coefficient more, duplex, the others fixed. Flagged samples say nothing.
+ * coefficient more, duplex, the others fixed. Flagged samples say nothing. Of samples that are one slice each
+ * (fit/import/perftest.c) nothing is learnt of slices: none costs anything.
  */
 #ifndef MC_FIT_NETFIT_H
 #define MC_FIT_NETFIT_H
@@ -43,6 +44,7 @@ struct mc_netfit_error {
 
 struct mc_netfit {
 	struct mc_nettime t; /* of a node with the NICs of the samples, none of whose limits is known */
+	bool sliced;         /* some were cut: else nothing is known of slices, and a profile keeps its own */
 	size_t points, flagged, read;        /* fitted, of which reads; flagged: not those that are bare */
 	int64_t low[MC_DIMS], high[MC_DIMS]; /* of the points fitted */
 	struct mc_netfit_error left_out[MC_NETFIT_LEFTS], apart[MC_NETFIT_APARTS];

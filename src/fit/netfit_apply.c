@@ -19,7 +19,8 @@ bool mc_netfit_apply(const struct mc_netfit *f, json_t *root, const struct mc_pr
 	set(hardware, "net_startup_s", f->t.startup_s);
 	set(hardware, "net_request_s", f->t.request_s);
 	set(hardware, "net_slice_s", f->t.slice_s);
-	json_object_set_new(hardware, "net_slice", json_integer((json_int_t)f->t.slice_bytes));
+	if (f->sliced)
+		json_object_set_new(hardware, "net_slice", json_integer((json_int_t)f->t.slice_bytes));
 	set(hardware, "net_peer_loss", f->t.peer_loss);
 	set(hardware, "net_duplex", f->t.duplex);
 	if (faster) {

@@ -205,6 +205,33 @@ START_TEST(to_a_profile)
 }
 END_TEST
 
+/* Requests of one slice each, as perftest's: what each costs is a request's, and no slice of 2 bytes comes of
+ * it, which would cost as much once more for every 2 bytes of a transfer. */
+START_TEST(whole_requests)
+{
+	struct mc_profile p = {
+	    .nics = 2, .nic_bytes_per_s = 4e9, .nic_list = (char *)"", .net_efficiency = 1};
+	json_t *o = json_pack("{s:{s:s, s:i}}", "hardware", "source", "a sheet", "net_slice", 4096);
+	struct mc_opsamples s = {.device = (char *)"", .date = (char *)""};
+	struct mc_netfit f;
+
+	for (int64_t bytes = 2; bytes <= 1 << 23; bytes *= 2)
+		for (int64_t depth = 1; depth <= 128; depth *= 128)
+			push(&s, &truth, point(MC_OP_NET_WRITE, bytes, depth, bytes, 1), 1, "");
+	ck_assert(mc_netfit_samples(&f, &s, 1, 2));
+	ck_assert(!f.sliced && f.t.slice_s == 0);
+	near(f.t.startup_s, truth.startup_s, 1e-3);
+	near(f.t.request_s, truth.request_s + truth.slice_s, 1e-3);
+	near(f.t.nic_bytes_per_s, truth.nic_bytes_per_s, 1e-3);
+	near(mc_nettime_bytes_per_s(&f.t), 2 * truth.nic_bytes_per_s, 1e-3);
+	mc_netfit_apply(&f, o, &p);
+	ck_assert_double_eq(number(o, "net_slice"), 4096);
+	ck_assert_double_eq(number(o, "net_slice_s"), 0);
+	mc_vec_fini(&s);
+	json_decref(o);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("netfit");
@@ -214,6 +241,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, simplest_form, 0, 2);
 	tcase_add_test(t, too_little);
 	tcase_add_loop_test(t, to_a_profile, 0, 2);
+	tcase_add_test(t, whole_requests);
 	suite_add_tcase(s, t);
 	return s;
 }
