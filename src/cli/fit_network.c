@@ -3,17 +3,7 @@
 
 #include "base/units.h"
 #include "cli/fit_cli.h"
-#include "hw/optime.h"
-
-static void error_line(FILE *out, const char *what, const struct mc_netfit_error *e)
-{
-	char at[128];
-
-	if (!e->points)
-		return;
-	fprintf(out, "  %-30s %6zu %7.1f%% %7.1f%% %7.0f%% %+7.1f%%  %s\n", what, e->points, 100 * e->median,
-		100 * e->p95, 100 * e->worst, 100 * e->bias, mc_op_point_text(&e->at, at, sizeof at));
-}
+#include "out/fitpage.h"
 
 static void ranges(FILE *out, const struct mc_netfit *f)
 {
@@ -51,11 +41,5 @@ void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, bool fitted, bool 
 	    mc_units_format_rate(f->t.nic_bytes_per_s, rate), f->t.duplex, 100 * f->t.peer_loss);
 	if (faster)
 		fprintf(out, "  faster than hardware.nic_bandwidth, which is replaced\n");
-	fprintf(out, "  %-30s %6s %8s %8s %8s %8s  %s\n", "errors with this left out", "points", "median",
-		"p95", "worst", "bias", "of");
-	for (int k = 0; k < MC_NETFIT_LEFTS; k++)
-		error_line(out, mc_netfit_lefts[k], &f->left_out[k]);
-	error_line(out, "both ways: duplex alone fitted", &f->apart[MC_NETFIT_BOTH_WAYS]);
-	error_line(out, "not fitted: larger slices", &f->apart[MC_NETFIT_LARGER_SLICES]);
-	error_line(out, "not fitted: other NICs", &f->apart[MC_NETFIT_OTHER_NICS]);
+	mc_fitpage_net_text(out, f);
 }

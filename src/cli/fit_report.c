@@ -88,8 +88,11 @@ static int write_report(struct report *r, struct mc_err *err)
 				  .predict = r->o->model ? &r->predict : NULL,
 				  .file = r->file,
 				  .files = (size_t)r->files};
+	struct mc_netfit net;
 	int rc;
 
+	if (mc_netfit_samples(&net, r->ops, page.files, r->profile.nics))
+		page.net = &net;
 	if (r->o->model) {
 		r->predict.tensor_parallel = r->o->tensor_parallel ? r->o->tensor_parallel : r->profile.gpus;
 		mc_fitpredict(&r->predict, page.profile, page.other);

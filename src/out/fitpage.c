@@ -330,6 +330,8 @@ void mc_fitpage_write(FILE *out, const struct mc_fitpage *p)
 		mc_fitpage_points(out, p->residuals, worst, n, true);
 	}
 	mc_fitpage_gaps(out, &p->profile->operators);
+	if (p->net)
+		mc_fitpage_net(out, p->net);
 	mc_fitpage_compare(out, p);
 	predictions(out, p);
 	for (size_t g = 0; g < p->residuals->groups; g++)

@@ -6,6 +6,7 @@
 #ifndef MC_OUT_FITPAGE_H
 #define MC_OUT_FITPAGE_H
 
+#include "fit/netfit.h"
 #include "fit/residuals.h"
 #include "out/fitpredict.h"
 
@@ -21,6 +22,7 @@ struct mc_fitpage {
 	const struct mc_profile *other;       /* NULL: no comparison */
 	const struct mc_residuals *residuals; /* finished */
 	const struct mc_fitpredict *predict;  /* NULL: no model was named */
+	const struct mc_netfit *net;          /* to the samples of transfers; NULL: there are too few */
 	const struct mc_fitpage_file *file;
 	size_t files;
 };
@@ -33,6 +35,9 @@ void mc_fitpage_text(FILE *out, const struct mc_fitpage *p);
 void mc_fitpage_group(FILE *out, const struct mc_fitpage *p, size_t group);
 void mc_fitpage_compare(FILE *out, const struct mc_fitpage *p);
 void mc_fitpage_gaps(FILE *out, const struct mc_operators *o);
+/* Transfers that a fit did not see: a table, and as text. */
+void mc_fitpage_net(FILE *out, const struct mc_netfit *f);
+void mc_fitpage_net_text(FILE *out, const struct mc_netfit *f);
 /* A paragraph on errors with more left out; nothing where the profile does not say. */
 void mc_fitpage_left_out(FILE *out, const struct mc_curve_error e[MC_LEFT_OUTS]);
 /* A table of points: operator (if named), dimensions, measured, fitted, error, file:line. */

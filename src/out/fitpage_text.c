@@ -159,6 +159,10 @@ void mc_fitpage_text(FILE *out, const struct mc_fitpage *p)
 {
 	errors(out, p);
 	worst(out, p);
+	if (p->net) {
+		fputs("\ntransfers between nodes, the samples fitted anew:\n", out);
+		mc_fitpage_net_text(out, p->net);
+	}
 	if (p->other && p->profile->operators.n && p->other->operators.n)
 		ratios(out, p);
 	if (p->predict)

@@ -15,6 +15,7 @@ libmooncake_a_SOURCES += $(OUT_SINKS) \
 	%D%/fitpage_compare.c \
 	%D%/fitpage_gaps.c \
 	%D%/fitpage_group.c \
+	%D%/fitpage_net.c \
 	%D%/fitpage_text.c \
 	%D%/fitpredict.c %D%/fitpredict.h \
 	%D%/flat.c %D%/flat.h \
