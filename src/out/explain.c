@@ -207,6 +207,29 @@ static void refused(FILE *out, const struct mc_report *report, const struct mc_e
 	putc('\n', out);
 }
 
+/* What the profile's transfers cost beside their bytes, which T_transfer and hand-overs have in them. */
+static void network(FILE *out, const struct mc_report *report)
+{
+	const struct mc_cost *c = report->cost;
+	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], d[MC_UNITS_TEXT], e[MC_UNITS_TEXT];
+
+	if (!c || !(c->net_request_s > 0 || c->net_slice_s > 0 || c->net_peer_loss > 0))
+		return;
+	fprintf(out,
+		"network: a transfer takes %s before its first byte, and of a NIC %s, and %s for each slice "
+		"of %s; "
+		"%.3g %% longer with each further peer\n",
+		mc_units_format_time(mc_time_from_s(c->net_startup_s), a),
+		mc_units_format_time(mc_time_from_s(c->net_request_s), b),
+		mc_units_format_time(report->scenario->net.slice_cost ? report->scenario->net.slice_cost
+								      : mc_time_from_s(c->net_slice_s),
+				     d),
+		mc_units_format_bytes(report->scenario->net.slice ? (double)report->scenario->net.slice
+								  : c->net_slice_bytes,
+				      e),
+		100 * c->net_peer_loss);
+}
+
 static void explain_text(FILE *out, const struct mc_report *report, const struct mc_explanation *x)
 {
 	const struct mc_row *row = &report->result->row[x->request];
@@ -245,6 +268,7 @@ static void explain_text(FILE *out, const struct mc_report *report, const struct
 		decode_table(out, x);
 	}
 	putc('\n', out);
+	network(out, report);
 	aftermath(out, row);
 }
 
