@@ -54,7 +54,7 @@ int mc_bare_open(struct mc_bare *out[MC_BARES], int *count, struct mc_net *n, st
 struct copies {
 	struct mc_bare b;
 	struct mc_netmemory *m;
-	size_t at;
+	uint64_t at;
 };
 
 static int copy(struct mc_bare *b, const struct mc_bare_task *t, double *seconds, struct mc_err *err)
@@ -65,10 +65,9 @@ static int copy(struct mc_bare *b, const struct mc_bare_task *t, double *seconds
 
 	(void)err;
 	for (size_t i = 0; i < t->requests; i++) {
-		if (c->at + stride > c->m->half)
-			c->at = 0;
-		memcpy(mc_netmemory_target(c->m, c->at), mc_netmemory_source(c->m, c->at), t->bytes);
-		c->at += stride;
+		uint64_t at = mc_net_advance(&c->at, stride, c->m->half);
+
+		memcpy(mc_netmemory_target(c->m, at), mc_netmemory_source(c->m, at), t->bytes);
 	}
 	*seconds = (double)(mc_clock_ns() - from) * 1e-9;
 	return 0;

@@ -22,7 +22,7 @@ struct stream {
 	struct mc_netmemory *m;
 	const struct mc_netinfo *peer;
 	int fd;
-	size_t local, remote; /* where the next request goes */
+	uint64_t local, remote; /* where the next request goes */
 	struct mc_bare_task task;
 	bool failed;
 };
@@ -34,14 +34,6 @@ struct sockets {
 	struct stream stream[MC_NET_STREAMS];
 };
 
-static size_t advance(size_t *at, size_t stride, size_t room)
-{
-	size_t is = *at + stride <= room ? *at : 0;
-
-	*at = is + stride;
-	return is;
-}
-
 /* A question, and what is written. */
 static bool ask(struct stream *s)
 {
@@ -49,12 +41,12 @@ static bool ask(struct stream *s)
 	size_t stride = (size_t)mc_net_stride((int64_t)t->bytes);
 	uint8_t question[MC_BARE_QUESTION] = {t->write ? MC_BARE_WRITE : MC_BARE_READ};
 
-	mc_wire_set(question + 8, advance(&s->remote, stride, s->peer->half), 8);
+	mc_wire_set(question + 8, mc_net_advance(&s->remote, stride, s->peer->half), 8);
 	mc_wire_set(question + 16, t->bytes, 8);
 	if (!mc_bare_send(s->fd, question, sizeof question))
 		return false;
 	return !t->write ||
-	       mc_bare_send(s->fd, mc_netmemory_source(s->m, advance(&s->local, stride, s->m->half)),
+	       mc_bare_send(s->fd, mc_netmemory_source(s->m, mc_net_advance(&s->local, stride, s->m->half)),
 			    t->bytes);
 }
 
@@ -66,7 +58,7 @@ static bool hear(struct stream *s)
 
 	if (t->write)
 		return mc_bare_recv(s->fd, &done, 1);
-	return mc_bare_recv(s->fd, mc_netmemory_target(s->m, advance(&s->local, stride, s->m->half)),
+	return mc_bare_recv(s->fd, mc_netmemory_target(s->m, mc_net_advance(&s->local, stride, s->m->half)),
 			    t->bytes);
 }
 

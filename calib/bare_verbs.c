@@ -27,20 +27,12 @@ struct queue {
 	struct mc_endpoint *ep;
 	uint64_t key;
 	uint32_t lkey, rkey;
-	size_t local, remote; /* where the next request goes */
+	uint64_t local, remote; /* where the next request goes */
 };
 
 static void nothing(void *arg)
 {
 	(void)arg;
-}
-
-static size_t advance(size_t *at, size_t stride, size_t room)
-{
-	size_t is = *at + stride <= room ? *at : 0;
-
-	*at = is + stride;
-	return is;
 }
 
 static int failed(const struct queue *q, const char *why, struct mc_err *err)
@@ -53,7 +45,7 @@ static int post(struct queue *q, const struct mc_bare_task *t, struct mc_err *er
 	const struct mc_netinfo *info = &q->n->peer[0].info;
 	const struct mc_netmemory *m = &q->n->memory;
 	size_t stride = (size_t)mc_net_stride((int64_t)t->bytes);
-	size_t local = advance(&q->local, stride, m->half);
+	size_t local = mc_net_advance(&q->local, stride, m->half);
 	struct ibv_sge sge = {
 	    .addr = (uintptr_t)(t->write ? mc_netmemory_source(m, local) : mc_netmemory_target(m, local)),
 	    .length = (uint32_t)t->bytes,
@@ -65,7 +57,7 @@ static int post(struct queue *q, const struct mc_bare_task *t, struct mc_err *er
 			   *bad;
 
 	wr.wr.rdma.remote_addr =
-	    (t->write ? info->target : info->source) + advance(&q->remote, stride, info->half);
+	    (t->write ? info->target : info->source) + mc_net_advance(&q->remote, stride, info->half);
 	wr.wr.rdma.rkey = q->rkey;
 	return ibv_post_send(q->ep->lane[0].qp, &wr, &bad) ? failed(q, "a request cannot be posted", err) : 0;
 }

@@ -51,6 +51,15 @@ static inline int64_t mc_net_stride(int64_t bytes)
 	return (bytes + 63) / 64 * 64;
 }
 
+/* Where the next one goes in a memory of so many bytes; at the end of it, at its beginning. */
+static inline uint64_t mc_net_advance(uint64_t *at, uint64_t stride, uint64_t room)
+{
+	uint64_t is = *at + stride <= room ? *at : 0;
+
+	*at = is + stride;
+	return is;
+}
+
 struct mc_op_point mc_netpoint_op(const struct mc_netpoint *p);
 bool mc_netpoint_same(const struct mc_netpoint *p, const struct mc_op_point *q);
 

@@ -32,14 +32,6 @@ static bool writes(const struct mc_netload *l, unsigned turn)
 	return l->p.op == MC_OP_NET_WRITE || (l->p.op == MC_OP_NET_BOTH && turn % 2);
 }
 
-static uint64_t advance(uint64_t *at, int64_t stride, uint64_t room)
-{
-	uint64_t is = *at + (uint64_t)stride <= room ? *at : 0;
-
-	*at = is + (uint64_t)stride;
-	return is;
-}
-
 /* Places of a request in the halves of both memories. */
 struct places {
 	uint64_t local, remote;
@@ -72,8 +64,9 @@ static int submit(struct mc_netload *l, size_t peer, struct mc_err *err)
 {
 	struct lane *a = &l->lane[peer];
 	const struct mc_net *n = l->net;
-	const struct places at = {advance(&l->local, l->stride, n->memory.half),
-				  advance(&l->remote, l->stride, n->peer[peer].info.half)};
+	const uint64_t stride = (uint64_t)l->stride;
+	const struct places at = {mc_net_advance(&l->local, stride, n->memory.half),
+				  mc_net_advance(&l->remote, stride, n->peer[peer].info.half)};
 	uint64_t *batch = &a->batch[(a->first + a->n) % (unsigned)l->p.depth];
 	struct mc_request r;
 
