@@ -147,6 +147,15 @@ static int meet(struct mc_net *n, struct mc_net_engine *e, struct mc_err *err)
 	return rc;
 }
 
+/* What is asked for, but for ports that aren't there: the same engine, which needn't be opened again. */
+static struct mc_net_setting possible(const struct mc_net *n, const struct mc_net_setting *s)
+{
+	struct mc_engine_port all[MC_ENGINE_PORTS];
+	int64_t have = (int64_t)mc_netports_of(&n->ports, s->transport, MC_ENGINE_PORTS, all);
+
+	return (struct mc_net_setting){s->transport, s->slice, s->nics < have ? s->nics : have};
+}
+
 static struct mc_net_engine *find(struct mc_net *n, const struct mc_net_setting *s)
 {
 	for (size_t i = 0; i < n->opened; i++) {
@@ -170,12 +179,13 @@ static struct mc_net_engine *make_room(struct mc_net *n)
 	return e;
 }
 
-int mc_net_use(struct mc_net *n, const struct mc_net_setting *s, struct mc_err *err)
+int mc_net_use(struct mc_net *n, const struct mc_net_setting *setting, struct mc_err *err)
 {
-	struct mc_net_engine *e = find(n, s);
+	const struct mc_net_setting s = possible(n, setting);
+	struct mc_net_engine *e = find(n, &s);
 	int rc;
 
-	n->transport = s->transport;
+	n->transport = s.transport;
 	if (e) {
 		n->engine = e->engine;
 		for (size_t i = 0; i < n->peers; i++)
@@ -183,8 +193,8 @@ int mc_net_use(struct mc_net *n, const struct mc_net_setting *s, struct mc_err *
 		return 0;
 	}
 	e = make_room(n);
-	e->setting = *s;
-	rc = open_engine(n, s, err);
+	e->setting = s;
+	rc = open_engine(n, &s, err);
 	e->engine = n->engine;
 	if (!rc)
 		rc = meet(n, e, err);

@@ -58,7 +58,8 @@ struct mc_net {
 int mc_net_init(struct mc_net *n, const struct mc_net_want *want, struct mc_err *err);
 void mc_net_fini(struct mc_net *n);
 
-/* The engine is of that setting then, and knows all peers. Errors name the peer. */
+/* The engine is of that setting then, of as many ports as there are of those that are wanted, and knows all
+ * peers. Errors name the peer. */
 int mc_net_use(struct mc_net *n, const struct mc_net_setting *setting, struct mc_err *err);
 /* All engines go: what is under way ends. */
 void mc_net_leave(struct mc_net *n);

@@ -28,6 +28,24 @@ static struct mc_calib_goal goal_of(const struct mc_netmeasure *m, double cap_s)
 				      .clock = {mc_calib_clock.wall, NULL, NULL}};
 }
 
+static double volume(const struct mc_netpoint *p)
+{
+	return (double)(p->bytes * p->depth * p->peers);
+}
+
+/* And keep what the visit took at least: to start, a turn that warms up, the fewest, and this. */
+static int verify(struct mc_netmeasure *m, struct mc_netload *l, const struct mc_netpoint *p,
+		  const struct mc_calib_result *r, struct mc_err *err)
+{
+	double from = mc_calib_clock.wall(NULL), took;
+	int rc = mc_netload_verify(l, err);
+
+	took = mc_calib_clock.wall(NULL) - from + r->time.median * (FEWEST + 2);
+	if (!rc && r->time.n)
+		m->visit_s_per_byte[ilogb(volume(p))] = took / volume(p);
+	return rc;
+}
+
 static int engine_point(struct mc_netmeasure *m, const struct mc_netpoint *p, double cap_s,
 			struct mc_calib_result *out, struct mc_err *err)
 {
@@ -45,7 +63,7 @@ static int engine_point(struct mc_netmeasure *m, const struct mc_netpoint *p, do
 	task.arg = l;
 	rc = mc_calib_measure(&goal, &task, out, err);
 	if (!rc && !out->stopped)
-		rc = mc_netload_verify(l, err);
+		rc = verify(m, l, p, out, err);
 	mc_netload_free(l);
 	out->stopped |= *m->stop != 0;
 	return rc;
@@ -84,11 +102,7 @@ static int bare_point(struct mc_netmeasure *m, const struct mc_netpoint *p, doub
 int mc_netmeasure_point(struct mc_netmeasure *m, const struct mc_netpoint *p, double cap_s,
 			struct mc_calib_result *out, struct mc_err *err)
 {
-	int rc = p->bare ? bare_point(m, p, cap_s, out, err) : engine_point(m, p, cap_s, out, err);
-
-	if (!rc && out->time.n && !p->bare)
-		m->rate = fmax(m->rate, (double)(p->bytes * p->depth * p->peers) / out->time.median);
-	return rc;
+	return p->bare ? bare_point(m, p, cap_s, out, err) : engine_point(m, p, cap_s, out, err);
 }
 
 static int add(struct mc_netmeasure *m, const struct mc_netpoint *p, const struct mc_calib_result *r,
@@ -171,10 +185,15 @@ static bool is_due(const struct mc_netmeasure *m, const struct round *r, const s
 	return good < r->visits && (!r->known || good + flagged > 0);
 }
 
-/* Seconds that a visit takes at least: what is under way, some times, there and (verified) back. */
+/* Seconds that a visit takes at least, its bytes verified, by those of the nearest size that is no larger:
+ * large ones are no faster, as caches don't help them. */
 static double estimate(const struct mc_netmeasure *m, const struct mc_netpoint *p)
 {
-	return m->rate > 0 ? (double)(p->bytes * p->depth * p->peers) / m->rate * (FEWEST + 4) : 0;
+	int k = ilogb(volume(p));
+
+	while (k && !(m->visit_s_per_byte[k] > 0))
+		k--;
+	return m->visit_s_per_byte[k] * volume(p);
 }
 
 static int visit(struct mc_netmeasure *m, const struct mc_netpoint *p, double cap_s, struct mc_err *err)

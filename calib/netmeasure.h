@@ -24,7 +24,8 @@ struct mc_netmeasure {
 	size_t trusted; /* samples before this one have a good reference on both sides */
 	bool drifted;
 	size_t measured, skipped; /* skipped: points that take longer than their share of the budget */
-	double rate;              /* bytes/s, the best so far */
+	double
+	    visit_s_per_byte[64]; /* of a visit, the last one, by the binary logarithm of bytes under way */
 };
 
 /* Until every point was visited three times, the budget is spent, or *stop. The session is open, the bare

@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "calib/bareserve.h"
 #include "calib/netcheck.h"
-#include "calib/netload.h"
+#include "calib/netmeasure.h"
 #include "calib/netserve.h"
 #include "transport/sock.h"
 #include "transport/wire.h"
@@ -330,6 +330,13 @@ START_TEST(test_load)
 		ck_assert_msg(!world_load(&w, ops[i], 64, &err), "%s", err.text);
 		ck_assert_msg(!world_load(&w, ops[i], 100001, &err), "%s", err.text);
 	}
+	{ /* More ports than there are: the same engine. */
+		const struct mc_net_setting more = {w.net.transport, 16 << 10, MC_ENGINE_PORTS};
+		const struct mc_engine *is = w.net.engine;
+
+		ck_assert_int_eq(mc_net_use(&w.net, &more, &err), 0);
+		ck_assert(w.net.engine == is && w.net.opened == 1);
+	}
 	/* Were its bytes others than these, it would be seen: of reads the peer's, of writes ours. */
 	w.net.peer[0].info.seed++;
 	ck_assert_int_eq(world_load(&w, MC_OP_NET_READ, 5000, &err), MC_FAIL);
@@ -342,6 +349,29 @@ START_TEST(test_load)
 	err = (struct mc_err){0};
 	w.net.peer[0].info.seed--;
 	ck_assert_int_eq(world_load(&w, MC_OP_NET_BOTH, 5000, &err), MC_FAIL);
+	world_close(&w);
+}
+END_TEST
+
+/* A visit tells what larger ones will take at least, their bytes verified. */
+START_TEST(test_visit)
+{
+	static const volatile sig_atomic_t never;
+	const struct mc_netpoint p = {
+	    .op = MC_OP_NET_READ, .bytes = 70000, .depth = 2, .slice = 16 << 10, .peers = 1, .nics = 1};
+	struct mc_netmeasure m = {.precision = 0.5, .budget_s = 1, .busy_ok = true, .stop = &never};
+	struct mc_calib_result r = {0};
+	struct mc_err err = {0};
+	struct world w;
+
+	world_open(&w);
+	m.net = &w.net;
+	m.transport = w.net.ports.at[0].transport;
+	ck_assert_msg(!mc_netmeasure_point(&m, &p, 0.001, &r, &err), "%s", err.text);
+	ck_assert_int_gt(r.time.n, 0);
+	for (int k = 0; k < 64; k++) /* 2^17 and more are under way */
+		ck_assert_int_eq(m.visit_s_per_byte[k] > 0, k == 17);
+	ck_assert_double_gt(m.visit_s_per_byte[17] * 140000, 4 * r.time.median);
 	world_close(&w);
 }
 END_TEST
@@ -420,6 +450,7 @@ static Suite *suite(void)
 	tcase_add_test(c, test_strangers);
 	tcase_add_test(c, test_too_many);
 	tcase_add_test(c, test_load);
+	tcase_add_test(c, test_visit);
 	tcase_add_test(c, test_predictions);
 	suite_add_tcase(s, c);
 	return s;
