@@ -52,7 +52,7 @@ static void sort(const struct mc_opsamples *s, struct rows *out)
 
 	for (size_t i = 0; i < s->n; i++)
 		if (mc_op_is_net(s->at[i].point.op) &&
-		    (!s->at[i].flag[0] || !strncmp(s->at[i].flag, "bare", 4)))
+		    (!s->at[i].flag[0] || mc_opsample_bare(&s->at[i])))
 			all[n++] = &s->at[i];
 	if (n)
 		qsort(all, n, sizeof *all, compare_samples);

@@ -42,6 +42,6 @@ struct mc_fit_cli_report {
 int mc_fit_cli_report(const struct mc_fit_cli_report *o, struct mc_err *err);
 
 /* What was found of transfers between nodes; faster: than the line rate. */
-void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, bool fitted, bool faster);
+void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, int64_t nics, bool fitted, bool faster);
 
 #endif

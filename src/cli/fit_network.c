@@ -19,7 +19,7 @@ static void ranges(FILE *out, const struct mc_netfit *f)
 	fputc('\n', out);
 }
 
-void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, bool fitted, bool faster)
+void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, int64_t nics, bool fitted, bool faster)
 {
 	char a[MC_UNITS_TEXT], b[MC_UNITS_TEXT], c[MC_UNITS_TEXT], rate[MC_UNITS_TEXT];
 
@@ -39,6 +39,11 @@ void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, bool fitted, bool 
 	    mc_units_format_time(mc_time_from_s(f->t.request_s), b),
 	    mc_units_format_time(mc_time_from_s(f->t.slice_s), c),
 	    mc_units_format_rate(f->t.nic_bytes_per_s, rate), f->t.duplex, 100 * f->t.peer_loss);
+	if (nics != f->t.nics)
+		fprintf(out,
+			"  the profile's node has %lld NICs, measured were %u: each of its NICs is taken to "
+			"do as much; hardware.nics may say otherwise\n",
+			(long long)nics, f->t.nics);
 	if (faster)
 		fprintf(out, "  faster than hardware.nic_bandwidth, which is replaced\n");
 	mc_fitpage_net_text(out, f);

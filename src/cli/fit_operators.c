@@ -240,7 +240,7 @@ static int fit_all(const struct job *j, struct mc_err *err)
 	if (!rc)
 		report_figures(said_to(j->o), &g, j->hw);
 	if (!rc && (fitted || net.points || net.flagged))
-		mc_fit_cli_network(said_to(j->o), &net, fitted, faster);
+		mc_fit_cli_network(said_to(j->o), &net, j->hw->nics, fitted, faster);
 	json_decref(changed);
 	return rc;
 }

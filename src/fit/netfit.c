@@ -474,7 +474,7 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 		for (size_t k = 0; k < s[i].n; k++) {
 			const struct mc_opsample *x = &s[i].at[k];
 
-			f->flagged += mc_op_is_net(x->point.op) && *x->flag && strncmp(x->flag, "bare", 4);
+			f->flagged += mc_op_is_net(x->point.op) && *x->flag && !mc_opsample_bare(x);
 			if (!fits(x, &f->t))
 				continue;
 			add(f, &p, &x->point, x->seconds);

@@ -126,6 +126,8 @@ void mc_residuals_add_operators(struct mc_residuals *r, const struct mc_opsample
 					  .file = path,
 					  .line = x->line};
 
+		if (mc_opsample_bare(x))
+			continue;
 		memcpy(one.flag, x->flag, sizeof one.flag);
 		if (whole && (x->point.op == MC_OP_LAYER || x->point.op == MC_OP_STEP))
 			one.state = summed(&c, &x->point, &one.fitted_s);

@@ -314,3 +314,8 @@ void mc_opsamples_write(const struct mc_opsample *p, FILE *out)
 		fprintf(out, "%.3g", p->spread_ratio);
 	fprintf(out, ",%lld,%s\n", (long long)p->repeats, p->flag);
 }
+
+bool mc_opsample_bare(const struct mc_opsample *p)
+{
+	return mc_op_is_net(p->point.op) && !strncmp(p->flag, "bare", 4);
+}

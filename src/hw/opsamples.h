@@ -61,5 +61,7 @@ bool mc_opsamples_is(const char *text);
  * back the same seconds to 6 digits. Errors of out show in ferror. */
 void mc_opsamples_write_header(const struct mc_opsamples *s, FILE *out);
 void mc_opsamples_write(const struct mc_opsample *p, FILE *out);
+/* Of a transfer without the engine (flags bare, bare-4): to be seen beside those with it, not fitted. */
+bool mc_opsample_bare(const struct mc_opsample *p);
 
 #endif

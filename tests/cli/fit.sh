@@ -78,14 +78,15 @@ awk 'BEGIN {
 	for (b = 1024; b <= 1e9; b *= 4)
 		for (d = 1; d <= 4; d++)
 			printf "net_read,,,,,,,,,,%d,%d,65536,1,1,%.9g,,1,\n", b, d, 1e-3 + d * b / 2e9
-	print "net_write,,,,,,,,,,4096,1,65536,1,1,1,,1,bare\nnet_both,,,,,,,,,,4000000,2,65536,1,1,3e-3,,1,"
+	print "net_write,,,,,,,,,,4096,1,65536,1,1,1,,1,bare\nnet_write,,,,,,,,,,4096,1,65536,1,1,1,,1,noisy\nnet_both,,,,,,,,,,4000000,2,65536,1,1,3e-3,,1,"
 }' >"$tap_dir/net.csv"
 "$mooncake" fit "$tap_dir/net.csv" -H "$node" -o "$out" >"$tap_dir/stdout" 2>"$tap_dir/stderr"
 silent "transfers: nothing on stderr" cat "$tap_dir/stderr"
 speaks "transfers give the network of a profile" '"net_startup_s": 0.001,' cat "$out"
 speaks "its bandwidth is a share of the line rate" '"net_efficiency": 0.08,' cat "$out"
 speaks "its source says so" '[measured: net_ keys of e, 2026-02-04]' cat "$out"
-speaks "what was fitted is told" 'network: 40 points, 40 of them reads, 0 flagged, over 1 NIC' cat "$tap_dir/stdout"
+speaks "what was fitted is told" 'network: 40 points, 40 of them reads, 1 flagged, over 1 NIC' cat "$tap_dir/stdout"
+speaks "a node of more NICs than were measured is told of" "node has 4 NICs, measured were 1" cat "$tap_dir/stdout"
 speaks "and its errors" 'every second size 16 0.0%' tr -s ' ' <"$tap_dir/stdout"
 speaks "and of what was not" 'both ways: duplex alone fitted 1 ' tr -s ' ' <"$tap_dir/stdout"
 "$mooncake" fit "$tap_dir/net.csv" "$tap_dir/gemm.csv" -H "$out" -o "$tap_dir/both.json" >"$tap_dir/stdout"
@@ -95,6 +96,8 @@ speaks "a report draws them" 'net_read ' "$mooncake" fit --report "$tap_dir/repo
 "$mooncake" fit --report "$tap_dir/report.html" "$out" "$tap_dir/net.csv" >"$tap_dir/stdout" 2>&1
 speaks "with errors of what a fit did not see" 'every second size 16 0.0%' tr -s ' ' <"$tap_dir/stdout"
 speaks "in the page, too" 'every second size</td>' cat "$tap_dir/report.html"
+speaks "but not what went without the engine" 'net_write 0 0 0 0 1 0' sh -c '"$@" | tr -s " "' - "$mooncake" fit --report \
+	"$tap_dir/report.html" "$out" "$tap_dir/net.csv"
 sed '10,$d' "$tap_dir/net.csv" >"$tap_dir/few.csv"
 refused "transfers of one size" 'few.csv: holds 4 reads and writes' 2 fit "$tap_dir/few.csv"
 speaks "with operators they are told of" 'network: 4 points' fit "$tap_dir/few.csv" "$tap_dir/gemm.csv"
