@@ -164,6 +164,23 @@ static int limits_of(const struct mc_netmeasure *m, const struct net_options *o,
 	return 0;
 }
 
+/* How many samples are not fitted, and why. */
+static void report_flagged(const struct mc_opsamples *all)
+{
+	static const char *const flags[] = {"busy", "noisy", "drift"};
+	size_t n[3] = {0}, engine = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		engine += !mc_opsample_bare(&all->at[i]);
+		for (int k = 0; k < 3; k++)
+			n[k] += !strcmp(all->at[i].flag, flags[k]);
+	}
+	if (n[0] + n[1] + n[2])
+		printf("flagged: %zu of %zu samples (busy %zu, noisy %zu, drift %zu), which are not fitted; "
+		       "a later run measures them again\n",
+		       n[0] + n[1] + n[2], engine, n[0], n[1], n[2]);
+}
+
 static void report(const struct mc_netmeasure *m)
 {
 	mc_calib_session_clear(&m->session);
@@ -173,9 +190,9 @@ static void report(const struct mc_netmeasure *m)
 	if (m->skipped)
 		printf("left out: %zu points that take longer than their share of --budget\n", m->skipped);
 	if (m->drifted)
-		printf("drift: reads of 64 KiB became faster or slower by a quarter; what was measured "
-		       "meanwhile "
-		       "is flagged\n");
+		printf("drift: the same read became faster or slower by a quarter; what was measured "
+		       "meanwhile is flagged\n");
+	report_flagged(&m->session.all);
 	printf("samples: %s\n", m->session.path);
 }
 
@@ -318,7 +335,9 @@ static int measure_all(struct mc_net *n, const struct net_options *o, struct mc_
 
 	if (o->common.output && count > 1)
 		return mc_err_set(err, MC_USAGE,
-				  "net: --output needs --port, of one transport: the profile has one");
+				  "net: --output needs --port, of one transport (as in --port %s): a profile "
+				  "has the figures of one network",
+				  t[0]->name);
 	for (size_t i = 0; i < count && !rc && !mc_calib_stop; i++) {
 		struct mc_err why = {0};
 
@@ -359,6 +378,8 @@ static int prepare_check(struct net_options *o, struct mc_err *err)
 	struct mc_profile p;
 	int rc = mc_calib_gate_parse(&o->gate, o->require, err);
 
+	if (!rc && o->require && !o->check)
+		return mc_err_set(err, MC_USAGE, "net: --require is for --check, whose errors it judges");
 	if (rc || !o->check)
 		return rc;
 	if (!o->peers.n || o->common.output)

@@ -49,6 +49,9 @@ speaks "a port that is taken" "cannot listen at $one" net --serve "$one"
 speaks "every interface" "expected the address of one" net --serve 0.0.0.0:0
 speaks "more memory than there is" "is more than is free" net --serve 127.0.0.1:0 --memory 5TB
 speaks "no such memory" "expected host or cuda" net --peer "$one" --memory-kind none
+speaks "two transports for one profile" "needs --port, of one transport (as in --port tcp)" "$calib" net --peer "$one" -T "$tap_dir/token" \
+	--memory 4MiB --hardware "$MC_SRCDIR/calib/profiles/a800-x8-analytic.json" -o "$tap_dir/p.json"
+speaks "a gate of nothing" "--require is for --check" net --peer "$one" --require 5%,15%
 speaks "a profile of nothing" "--output needs --hardware" net --peer "$one" -o "$tap_dir/p.json"
 speaks "more than a peer has" "$one: --most is more than" net --peer "$one" --peer "$two" --memory 64MiB --most 8MiB
 silent "and no samples of all that" [ ! -e "$samples" ]
