@@ -285,13 +285,31 @@ static unsigned choose(const struct points *p, bool sliced)
 	return forms[0];
 }
 
+/* Reads and writes alone are fitted, over so many NICs. */
+static bool one_way(const struct mc_opsample *x, int64_t nics)
+{
+	return !*x->flag && (x->point.op == MC_OP_NET_READ || x->point.op == MC_OP_NET_WRITE) &&
+	       x->point.dim[MC_DIM_NICS] == nics;
+}
+
+/* Of the profile's slice, if requests are cut at all. */
+static bool of_slice(const struct mc_opsample *x, const struct mc_netfit *f)
+{
+	return !f->sliced || x->point.dim[MC_DIM_SLICE] == (int64_t)f->t.slice_bytes;
+}
+
+static bool fits(const struct mc_opsample *x, const struct mc_netfit *f)
+{
+	return one_way(x, f->t.nics) && of_slice(x, f);
+}
+
 /* Both ways at once over one way: the ratio of 1 to 2 that makes the errors of its samples smallest. */
-static double duplex(const struct mc_nettime *t, const struct mc_opsamples *s, size_t n)
+static double duplex(const struct mc_netfit *f, const struct mc_opsamples *s, size_t n)
 {
 	double best = INFINITY, found = 2;
 
 	for (int step = 100; step >= 0; step--) {
-		struct mc_nettime try = *t;
+		struct mc_nettime try = f->t;
 		double off = 0;
 		size_t points = 0;
 
@@ -301,8 +319,7 @@ static double duplex(const struct mc_nettime *t, const struct mc_opsamples *s, s
 				const struct mc_opsample *x = &s[i].at[k];
 
 				if (*x->flag || x->point.op != MC_OP_NET_BOTH ||
-				    x->point.dim[MC_DIM_NICS] != (int64_t)t->nics ||
-				    x->point.dim[MC_DIM_SLICE] > (int64_t)t->slice_bytes)
+				    x->point.dim[MC_DIM_NICS] != (int64_t)f->t.nics || !of_slice(x, f))
 					continue;
 				points++;
 				off += fabs(log(mc_nettime_point_s(&try, &x->point) / x->seconds));
@@ -313,18 +330,6 @@ static double duplex(const struct mc_nettime *t, const struct mc_opsamples *s, s
 		}
 	}
 	return found;
-}
-
-/* Reads and writes alone are fitted, over so many NICs. */
-static bool one_way(const struct mc_opsample *x, int64_t nics)
-{
-	return !*x->flag && (x->point.op == MC_OP_NET_READ || x->point.op == MC_OP_NET_WRITE) &&
-	       x->point.dim[MC_DIM_NICS] == nics;
-}
-
-static bool fits(const struct mc_opsample *x, const struct mc_nettime *t)
-{
-	return one_way(x, t->nics) && x->point.dim[MC_DIM_SLICE] <= (int64_t)t->slice_bytes;
 }
 
 /* The slice that most points have, the largest of several; where none is cut (*sliced), the largest of all.
@@ -438,12 +443,11 @@ static bool fit_all(struct mc_netfit *f, const struct points *p, unsigned terms)
 	return true;
 }
 
-static enum mc_netfit_apart apart_of(const struct mc_opsample *x, const struct mc_nettime *t)
+static enum mc_netfit_apart apart_of(const struct mc_opsample *x, const struct mc_netfit *f)
 {
-	if (x->point.dim[MC_DIM_NICS] != t->nics)
+	if (x->point.dim[MC_DIM_NICS] != f->t.nics)
 		return MC_NETFIT_OTHER_NICS;
-	return x->point.dim[MC_DIM_SLICE] > (int64_t)t->slice_bytes ? MC_NETFIT_LARGER_SLICES
-								    : MC_NETFIT_BOTH_WAYS;
+	return of_slice(x, f) ? MC_NETFIT_BOTH_WAYS : MC_NETFIT_OTHER_SLICES;
 }
 
 static void hold_apart(struct mc_netfit *f, const struct mc_opsamples *s, size_t n)
@@ -454,10 +458,9 @@ static void hold_apart(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 		for (size_t k = 0; k < s[i].n; k++) {
 			const struct mc_opsample *x = &s[i].at[k];
 
-			if (*x->flag || !mc_op_is_net(x->point.op) || fits(x, &f->t))
+			if (*x->flag || !mc_op_is_net(x->point.op) || fits(x, f))
 				continue;
-			hold(&h[apart_of(x, &f->t)], &x->point, x->seconds,
-			     mc_nettime_point_s(&f->t, &x->point));
+			hold(&h[apart_of(x, f)], &x->point, x->seconds, mc_nettime_point_s(&f->t, &x->point));
 		}
 	for (int k = 0; k < MC_NETFIT_APARTS; k++)
 		error_of(&f->apart[k], &h[k]);
@@ -475,7 +478,7 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 			const struct mc_opsample *x = &s[i].at[k];
 
 			f->flagged += mc_op_is_net(x->point.op) && *x->flag && !mc_opsample_bare(x);
-			if (!fits(x, &f->t))
+			if (!fits(x, f))
 				continue;
 			add(f, &p, &x->point, x->seconds);
 			f->device = f->device ? f->device : s[i].device;
@@ -486,7 +489,7 @@ bool mc_netfit_samples(struct mc_netfit *f, const struct mc_opsamples *s, size_t
 		qsort(p.at, p.n, sizeof *p.at, compare);
 		done = fit_all(f, &p, choose(&p, f->sliced));
 		if (done) {
-			f->t.duplex = duplex(&f->t, s, n);
+			f->t.duplex = duplex(f, s, n);
 			hold_apart(f, s, n);
 		}
 	}

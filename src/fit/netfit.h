@@ -7,11 +7,11 @@
  * request, of a slice, and with a loss by peers, the simplest is taken whose errors on points left out (a
  * fifth at a time) are as small as the best one's but for a twentieth.
  *
- * The profile's slice is the one that most samples have. Those of smaller slices tell what a slice costs;
- * larger ones than the usual don't go on like that (over TCP they no longer fit into a cache and are slower
- * than smaller ones), so they are held against the fit, as are fewer or more NICs. Both ways at once give one
- * coefficient more, duplex, the others fixed. Flagged samples say nothing. Of samples that are one slice each
- * (fit/import/perftest.c) nothing is learnt of slices: none costs anything.
+ * The profile's slice is the one that most samples have. What a slice costs shows in small requests beside
+ * large ones; other slices are held against the fit, as are fewer or more NICs: over TCP both smaller and
+ * larger ones than 64 KiB are slower than any cost of a slice says. Both ways at once give one
+ * coefficient more, duplex, the others fixed. Flagged samples say nothing. Of samples that are
+ * one slice each (fit/import/perftest.c) nothing is learnt of slices: none costs anything.
  */
 #ifndef MC_FIT_NETFIT_H
 #define MC_FIT_NETFIT_H
@@ -33,7 +33,7 @@ enum mc_netfit_left {
 extern const char *const mc_netfit_lefts[MC_NETFIT_LEFTS];
 
 /* Samples that are not fitted with the others. */
-enum mc_netfit_apart { MC_NETFIT_BOTH_WAYS, MC_NETFIT_LARGER_SLICES, MC_NETFIT_OTHER_NICS, MC_NETFIT_APARTS };
+enum mc_netfit_apart { MC_NETFIT_BOTH_WAYS, MC_NETFIT_OTHER_SLICES, MC_NETFIT_OTHER_NICS, MC_NETFIT_APARTS };
 
 struct mc_netfit_error {
 	size_t points;

@@ -10,7 +10,7 @@ static const struct mc_netfit_error *row_of(const struct mc_netfit *f, int i, co
 {
 	static const char *const apart[MC_NETFIT_APARTS] = {
 	    [MC_NETFIT_BOTH_WAYS] = "both ways: duplex alone fitted",
-	    [MC_NETFIT_LARGER_SLICES] = "not fitted: larger slices",
+	    [MC_NETFIT_OTHER_SLICES] = "not fitted: other slices",
 	    [MC_NETFIT_OTHER_NICS] = "not fitted: other NICs"};
 	bool left = i < MC_NETFIT_LEFTS;
 	const struct mc_netfit_error *e = left ? &f->left_out[i] : &f->apart[i - MC_NETFIT_LEFTS];

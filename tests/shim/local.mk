@@ -113,7 +113,7 @@ SHIM_TESTS = \
 %C%_calib_SOURCES = $(mooncake_calib_SOURCES)
 nodist_%C%_calib_SOURCES = $(nodist_mooncake_calib_SOURCES)
 %C%_calib_LDFLAGS = $(SHIM_LINK)
-%C%_calib_LDADD = libmccalib.a $(SHIM_LIBS)
+%C%_calib_LDADD = libmccalib.a $(MC_TRANSPORT_LIBS) $(SHIM_LIBS)
 # Programs of the shim itself; what is wrong with their kernels is meant.
 EXTRA_LIBRARIES += libmcshimkernels.a
 libmcshimkernels_a_CPPFLAGS = $(libmcshim_a_CPPFLAGS)
