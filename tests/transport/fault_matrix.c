@@ -69,10 +69,10 @@ static void prepare(struct matrix_world *w, const struct row *row)
 	w->want.retry_ns = MS / 2;
 	w->want.depth = 8;
 	w->want.lanes = 2;
-	w->want.retries = row->soon ? 2 : 6;
-	w->want.connect_timeout_ns = (row->soon ? 80 : 1000) * (int64_t)MS;
-	w->want.slice_timeout_ns = (row->soon ? 60 : 1000) * (int64_t)MS;
-	w->want.batch_timeout_ns = (row->soon ? 600 : 20000) * (int64_t)MS;
+	w->want.retries = row->soon ? 4 : 6;
+	w->want.connect_timeout_ns = (row->soon ? 400 : 1000) * (int64_t)MS;
+	w->want.slice_timeout_ns = (row->soon ? 150 : 1000) * (int64_t)MS;
+	w->want.batch_timeout_ns = (row->soon ? 2000 : 20000) * (int64_t)MS;
 	if (row->run == matrix_over_the_cap)
 		w->want.endpoints = 2;
 }

@@ -189,7 +189,7 @@ static void open_world(struct world *w, enum lie lie)
 	static const char *const one[] = {"", NULL};
 
 	*w = (struct world){.want = world_want()};
-	w->want.connect_timeout_ns = 200 * MS;
+	w->want.connect_timeout_ns = (lie == MUTE || lie == FENCE_STALLS ? 200 : 2000) * MS;
 	w->want.batch_timeout_ns = 3000 * MS;
 	w->want.slice_timeout_ns = (lie == STALLS || lie == TRICKLES ? 30 : 1000) * MS;
 	w->want.retries = 2;
