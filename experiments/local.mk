@@ -73,7 +73,8 @@ nobase_dist_pkgdata_DATA += \
 	%D%/sizing/tables/ssd.sh \
 	%D%/sizing/tables/threshold.sh \
 	%D%/stale/README \
-	%D%/synthetic/scenario.json
+	%D%/synthetic/scenario.json \
+	%D%/transport/README
 nobase_dist_pkgdata_SCRIPTS += \
 	%D%/calibration/run.sh \
 	%D%/groups/run.sh \
@@ -82,4 +83,5 @@ nobase_dist_pkgdata_SCRIPTS += \
 	%D%/roles/run.sh \
 	%D%/run.sh \
 	%D%/sizing/run.sh \
-	%D%/stale/run.sh
+	%D%/stale/run.sh \
+	%D%/transport/run.sh

@@ -47,4 +47,8 @@ void mc_fit_cli_network(FILE *out, const struct mc_netfit *f, int64_t nics, bool
 	if (faster)
 		fprintf(out, "  faster than hardware.nic_bandwidth, which is replaced\n");
 	mc_fitpage_net_text(out, f);
+	if (f->flagged > f->points)
+		fprintf(out,
+			"  more samples are flagged than fitted: to be relied on, it is to be measured on a "
+			"quieter machine\n");
 }

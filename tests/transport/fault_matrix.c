@@ -124,10 +124,23 @@ static bool wanted(const char *name, int argc, char **argv)
 	return found && mc_transport_find(name, NULL);
 }
 
+static bool known(const char *name)
+{
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		if (!strcmp(kinds[k].name, name))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	int n = 0, bad = 0;
 
+	for (int i = 1; i < argc; i++)
+		if (!known(argv[i])) {
+			fprintf(stderr, "usage: fault_matrix [tcp|shm|verbs]...\n");
+			return 2;
+		}
 	printf("%s\n", MATRIX_HEAD);
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
 		for (size_t i = 0; i < sizeof rows / sizeof *rows && wanted(kinds[k].name, argc, argv); i++)
