@@ -29,6 +29,10 @@ check-local: check-TESTS
 list-tests:
 	@for t in $(TESTS); do echo $$t; done
 
+# What a tarball holds: tests/scripts/dist.sh.
+list-dist:
+	@for f in $(DISTFILES); do echo "$${f#$(srcdir)/}"; done
+
 coverage:
 	@command -v gcovr >/dev/null || { echo "make coverage: gcovr is not installed" >&2; exit 1; }
 	@case '$(MC_SAN)' in *--coverage*) ;; *) echo "make coverage: expected ./configure --enable-coverage" >&2; exit 1;; esac
@@ -37,7 +41,7 @@ coverage:
 	gcovr --root $(top_srcdir) --filter '$(top_srcdir)/src/' --object-directory . --sort-percentage . > coverage.txt
 	@cat coverage.txt
 CLEANFILES += coverage.txt
-.PHONY: list-tests coverage
+.PHONY: list-dist list-tests coverage
 
 # Counts of lines, and what nvcc read, are written beside the objects.
 mostlyclean-local:

@@ -149,7 +149,7 @@ START_TEST(eight_gpus)
 	for (int s = 0; s < 4; s++) {
 		const char *node = s < 2 ? "0\n" : "1\n";
 		int root_bus = 0x10 + 0x20 * s;
-		char at[256], name[16];
+		char at[256], name[32];
 
 		for (int k = 0; k < 3; k++) { /* upstream port, three downstream ports, a device each */
 			int n = snprintf(at, sizeof at,
@@ -285,7 +285,7 @@ START_TEST(random_trees)
 	put("sys/devices/system/node/node0/cpulist", "0\n");
 	for (int i = 0; i < NICS + GPUS; i++) {
 		size_t n = (size_t)snprintf(path[i], sizeof path[i], "pci0000:10");
-		char name[16];
+		char name[32];
 		int depth;
 
 		rng = mc_hash_u64(rng);
