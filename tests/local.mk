@@ -29,6 +29,9 @@ check-local: check-TESTS
 list-tests:
 	@for t in $(TESTS); do echo $$t; done
 
+list-programs:
+	@for p in $(check_PROGRAMS); do echo $$p; done
+
 # What a tarball holds: tests/scripts/dist.sh.
 list-dist:
 	@for f in $(DISTFILES); do echo "$${f#$(srcdir)/}"; done
@@ -41,7 +44,7 @@ coverage:
 	gcovr --root $(top_srcdir) --filter '$(top_srcdir)/src/' --object-directory . --sort-percentage . > coverage.txt
 	@cat coverage.txt
 CLEANFILES += coverage.txt
-.PHONY: list-dist list-tests coverage
+.PHONY: list-dist list-programs list-tests coverage
 
 # Counts of lines, and what nvcc read, are written beside the objects.
 mostlyclean-local:
